@@ -1,0 +1,301 @@
+/** The store in memory: for tests and simulation. It keeps the same texts and obeys the same contract as the others. */
+
+import { HoldpointError } from "../errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { decodeEvent, type TaskKey } from "../task/event.ts";
+import type { Outcome } from "../task/request.ts";
+import type { ClosedRow, EffectRow, OpenedRow, Rows, TaskRow } from "../task/rows.ts";
+import { LeaseTable, nameOf } from "./lease-table.ts";
+import { compareText, nextSeal } from "./seal.ts";
+import {
+  type AppendResult,
+  type AuditEntry,
+  type Entry,
+  type Lease,
+  type OpenRequestRow,
+  type Page,
+  pageSize,
+  type Reading,
+  type RequestQuery,
+  type Seal,
+  type Store,
+  type TaskListRow,
+  type TaskQuery,
+} from "./store.ts";
+
+interface StoredEvent {
+  readonly at: number;
+  body: string | null;
+  readonly hash: string;
+  seal: number | null;
+}
+
+interface StoredTask {
+  readonly key: TaskKey;
+  row: TaskRow;
+  wakeAtMs: number | null;
+  attempts: number;
+  readonly events: StoredEvent[];
+  readonly requests: Map<number, OpenedRow & { status: "open" | Outcome }>;
+  readonly effects: Map<string, { token: string; status: string }>;
+  readonly blobs: Map<string, string>;
+}
+
+export class MemoryStore implements Store {
+  readonly epoch: string;
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #tasks = new Map<string, StoredTask>();
+  readonly #messages = new Map<string, string>();
+  readonly #leases = new LeaseTable();
+  readonly #seals: Seal[] = [];
+  #lastMs = 0;
+
+  constructor(clock: Pick<Clock, "nowMs">, epoch = "memory") {
+    this.#clock = clock;
+    this.epoch = epoch;
+  }
+
+  #nowMs(): number {
+    return Math.max(this.#clock.nowMs(), this.#lastMs);
+  }
+
+  async read(key: TaskKey, version = 0): Promise<Reading> {
+    const stored = this.#tasks.get(nameOf(key))?.events ?? [];
+    const events = stored.slice(version).map(({ at, body }, i) => {
+      if (body === null) throw new HoldpointError("log-purged", `task ${key.id}: its content was purged`);
+      return decodeEvent(key, version + i + 1, at, body);
+    });
+    return { events, head: events.length > 0 ? stored.at(-1)?.hash : undefined, nowMs: this.#nowMs() };
+  }
+
+  async append(
+    key: TaskKey,
+    expected: number,
+    entries: readonly Entry[],
+    rows: Rows,
+    fence?: number,
+  ): Promise<AppendResult> {
+    const task = this.#tasks.get(nameOf(key));
+    if (fence !== undefined && !this.#leases.isHeld(key, fence)) return "fenced";
+    if ((task?.events.length ?? 0) !== expected) return "conflict";
+    const nowMs = this.#nowMs();
+    const taken = entries.some(
+      ({ messageKey: name }) => name !== undefined && this.#messages.has(`${key.tenant}\n${name}`),
+    );
+    if (taken || !rows.closed.every((closed) => isClosable(task, closed, nowMs))) return "conflict";
+    if (!rows.effects.every((effect) => isFree(task, effect))) return "conflict";
+
+    const stored = task ?? createStored(key, rows.task);
+    this.#tasks.set(nameOf(key), stored);
+    for (const { event, body, hash, messageKey: name } of entries) {
+      stored.events.push({ at: event.at, body, hash, seal: null });
+      if (name !== undefined) this.#messages.set(`${key.tenant}\n${name}`, key.id);
+    }
+    stored.row = rows.task;
+    stored.wakeAtMs = rows.task.wakeAtMs;
+    for (const opened of rows.opened) stored.requests.set(opened.n, { ...opened, status: "open" });
+    for (const { n, outcome } of rows.closed) {
+      const request = stored.requests.get(n);
+      if (request) request.status = outcome;
+    }
+    for (const effect of rows.effects) {
+      stored.effects.set(effect.effectId, {
+        token: effect.token,
+        status: effect.type === "claimed" ? "claimed" : effect.outcome,
+      });
+    }
+    for (const { sha256, text } of rows.blobs) stored.blobs.set(sha256, text);
+    this.#lastMs = Math.max(this.#lastMs, rows.task.updatedAtMs);
+    return "appended";
+  }
+
+  async findMessage(tenant: string, messageKey: string): Promise<string | undefined> {
+    return this.#messages.get(`${tenant}\n${messageKey}`);
+  }
+
+  async readBlob(key: TaskKey, sha256: string): Promise<string | undefined> {
+    return this.#tasks.get(nameOf(key))?.blobs.get(sha256);
+  }
+
+  async readRequestRow(key: TaskKey, n: number): Promise<"open" | Outcome | undefined> {
+    return this.#tasks.get(nameOf(key))?.requests.get(n)?.status;
+  }
+
+  async claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]> {
+    const nowMs = this.#nowMs();
+    return [...this.#tasks.values()]
+      .filter(({ key, wakeAtMs }) => wakeAtMs !== null && wakeAtMs <= nowMs && this.#leases.isFree(key, nowMs))
+      .sort((a, b) => (a.wakeAtMs ?? 0) - (b.wakeAtMs ?? 0))
+      .slice(0, limit)
+      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
+  }
+
+  async claim(key: TaskKey, owner: string, leaseMs: number): Promise<Lease | undefined> {
+    const nowMs = this.#nowMs();
+    const task = this.#tasks.get(nameOf(key));
+    if (!task || task.wakeAtMs === null || task.wakeAtMs > nowMs || !this.#leases.isFree(key, nowMs)) return undefined;
+    return { key, attempts: task.attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) };
+  }
+
+  async renew(owner: string, leaseMs: number): Promise<void> {
+    const nowMs = this.#nowMs();
+    this.#leases.renew(owner, nowMs, nowMs + leaseMs);
+  }
+
+  async release(lease: Lease, retryAtMs?: number): Promise<boolean> {
+    const task = this.#tasks.get(nameOf(lease.key));
+    if (!task || !this.#leases.isHeld(lease.key, lease.fence)) return false;
+    this.#leases.release(lease.key);
+    if (retryAtMs === undefined) task.attempts = 0;
+    else if (task.wakeAtMs !== null) {
+      task.attempts++;
+      task.wakeAtMs = retryAtMs;
+    }
+    return task.wakeAtMs !== null && task.wakeAtMs <= this.#nowMs();
+  }
+
+  async listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>> {
+    const { agent, kind } = query;
+    const rows = this.#openRequests(query.tenant).filter(
+      (row) => (agent === undefined || row.agent === agent) && (kind === undefined || row.kind === kind),
+    );
+    return page(rows, query, ({ openedAtMs, taskId, n }) => [openedAtMs, taskId, n]);
+  }
+
+  async listByDeadline(query: Omit<RequestQuery, "agent" | "kind">): Promise<Page<OpenRequestRow>> {
+    const rows = this.#openRequests(query.tenant).filter(({ expiresAtMs }) => expiresAtMs !== null);
+    return page(rows, query, ({ expiresAtMs, taskId, n }) => [expiresAtMs ?? 0, taskId, n]);
+  }
+
+  async listTasks(query: TaskQuery): Promise<Page<TaskListRow>> {
+    const { tenant, contextId, state } = query;
+    const rows = [...this.#tasks.values()]
+      .filter(({ key }) => key.tenant === tenant)
+      .filter(
+        ({ row }) =>
+          (contextId === undefined || row.contextId === contextId) && (state === undefined || row.state === state),
+      )
+      .map(({ key, row: { wakeAtMs: _wake, ...row }, events }) => ({ taskId: key.id, ...row, version: events.length }));
+    return page(rows, query, ({ updatedAtMs, taskId }) => [-updatedAtMs, taskId, 0]);
+  }
+
+  #openRequests(tenant: string): OpenRequestRow[] {
+    return [...this.#tasks.values()]
+      .filter(({ key }) => key.tenant === tenant)
+      .flatMap(({ key, requests }) =>
+        [...requests.values()].flatMap(({ status, ...row }) => (status === "open" ? [{ taskId: key.id, ...row }] : [])),
+      );
+  }
+
+  async sealNext(limit: number): Promise<Seal | undefined> {
+    const fresh = (await collect(this.scanEvents())).filter(({ seal }) => seal === null).slice(0, limit);
+    if (fresh.length === 0) return undefined;
+    const seal = nextSeal(this.#seals.at(-1), fresh, this.#nowMs());
+    this.#seals.push(seal);
+    for (const { key, seq } of fresh) {
+      const event = this.#tasks.get(nameOf(key))?.events[seq - 1];
+      if (event) event.seal = seal.n;
+    }
+    return seal;
+  }
+
+  async lastSeal(): Promise<Seal | undefined> {
+    return this.#seals.at(-1);
+  }
+
+  async *scanSeals(): AsyncIterable<Seal> {
+    yield* this.#seals;
+  }
+
+  async *scanEvents(): AsyncIterable<AuditEntry> {
+    for (const { key, events } of this.#sorted()) {
+      for (const [i, event] of events.entries()) yield { key, seq: i + 1, ...event };
+    }
+  }
+
+  async *scanSealed(): AsyncIterable<AuditEntry> {
+    const sealed = (await collect(this.scanEvents())).filter(({ seal }) => seal !== null);
+    yield* sealed.sort((a, b) => (a.seal ?? 0) - (b.seal ?? 0));
+  }
+
+  async *scanTasks(): AsyncIterable<{ key: TaskKey; version: number }> {
+    for (const { key, events } of this.#sorted()) yield { key, version: events.length };
+  }
+
+  #sorted(): StoredTask[] {
+    return [...this.#tasks.values()].sort(
+      (a, b) => compareText(a.key.tenant, b.key.tenant) || compareText(a.key.id, b.key.id),
+    );
+  }
+
+  async purge(endedBeforeMs: number, limit: number): Promise<number> {
+    const ended = [...this.#tasks.values()]
+      .filter(({ row, events }) => isEnded(row) && row.updatedAtMs < endedBeforeMs && events[0]?.body !== null)
+      .slice(0, limit);
+    for (const { events, blobs } of ended) {
+      for (const event of events) event.body = null;
+      blobs.clear();
+    }
+    return ended.length;
+  }
+
+  async ping(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+function createStored(key: TaskKey, row: TaskRow): StoredTask {
+  return {
+    key,
+    row,
+    wakeAtMs: null,
+    attempts: 0,
+    events: [],
+    requests: new Map(),
+    effects: new Map(),
+    blobs: new Map(),
+  };
+}
+
+function isClosable(task: StoredTask | undefined, closed: ClosedRow, nowMs: number): boolean {
+  const request = task?.requests.get(closed.n);
+  if (!request || request.status !== "open" || request.digest !== closed.digest) return false;
+  const passed = request.expiresAtMs !== null && request.expiresAtMs <= nowMs;
+  return closed.deadline === "any" || passed === (closed.deadline === "passed");
+}
+
+function isFree(task: StoredTask | undefined, effect: EffectRow): boolean {
+  const stored = task?.effects.get(effect.effectId);
+  if (effect.type === "claimed") return stored === undefined;
+  return stored?.status === "claimed" && stored.token === effect.token;
+}
+
+function isEnded({ state }: TaskRow): boolean {
+  return state === "completed" || state === "failed" || state === "canceled" || state === "rejected";
+}
+
+type Place = readonly [value: number, taskId: string, n: number];
+
+/** Goes on after the place of the last item, wherever rows have come and gone since. */
+function page<T>(rows: readonly T[], query: { limit?: number; cursor?: string }, placeOf: (row: T) => Place): Page<T> {
+  const after = query.cursor === undefined ? undefined : (JSON.parse(query.cursor) as Place);
+  const rest = rows
+    .map((row) => ({ row, place: placeOf(row) }))
+    .filter(({ place }) => after === undefined || comparePlaces(place, after) > 0)
+    .sort((a, b) => comparePlaces(a.place, b.place));
+  const items = rest.slice(0, pageSize(query.limit));
+  const last = items.at(-1);
+  return {
+    items: items.map(({ row }) => row),
+    ...(last && items.length < rest.length ? { nextCursor: JSON.stringify(last.place) } : {}),
+  };
+}
+
+function comparePlaces(a: Place, b: Place): number {
+  return a[0] - b[0] || compareText(a[1], b[1]) || a[2] - b[2];
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

@@ -1,0 +1,240 @@
+/**
+ * One connection to one SQLite file: opened with the durability we promise, migrated, and written in groups.
+ *
+ * S1  `synchronous` is FULL or more on every connection that writes, read back after it was set.
+ * S2  A promise of `write` resolves only after the COMMIT that holds its work.
+ * S3  Nothing awaits inside a transaction: a batch is one synchronous stretch.
+ */
+import { DatabaseSync as Database, type DatabaseSync } from "node:sqlite";
+import { HoldpointError, isFault } from "../errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import { fileExists, makePrivateFile } from "../ports/files.ts";
+import type { Ids } from "../ports/ids.ts";
+import { lockWriter, type WriterLock } from "./sqlite-lock.ts";
+import { SQLITE_MIGRATIONS } from "./sqlite-schema.ts";
+
+/** How many appends share one commit at most; bounds how long the event loop is held. */
+const BATCH_MAX = 128;
+const SCHEMA_VERSION = SQLITE_MIGRATIONS.at(-1)?.version ?? 0;
+/** Before this, a WAL reset could corrupt the file. */
+const SQLITE_VERSION_MIN = "3.51.3";
+
+export type Synchronous = "full" | "normal";
+
+interface Work {
+  run(): unknown;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Thrown inside a work to undo it and still answer with a result. */
+export class Undo {
+  readonly result: unknown;
+  constructor(result: unknown) {
+    this.result = result;
+  }
+}
+
+export class SqliteConnection {
+  readonly db: DatabaseSync;
+  readonly path: string;
+  readonly epoch: string;
+  readonly #lock: WriterLock | undefined;
+  readonly #clock: Clock;
+  #queue: Work[] = [];
+  #flushing = false;
+
+  /** `synchronous: "normal"` exists for measuring beside peers; a server never asks for it. */
+  static open(path: string, clock: Clock, ids: Ids, synchronous: Synchronous = "full"): SqliteConnection {
+    makePrivateFile(path);
+    const lock = lockWriter(path);
+    try {
+      const db = new Database(path, { timeout: 5000 });
+      const epoch = translate(path, () => {
+        checkVersion(db);
+        db.exec(`pragma journal_mode = wal; pragma synchronous = ${synchronous}; pragma foreign_keys = on`);
+        requireDurable(db, path, synchronous);
+        return migrate(db, path, ids);
+      });
+      return new SqliteConnection(db, path, epoch, clock, lock);
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** For looking at a database that a server may be writing. */
+  static openReadOnly(path: string, clock: Clock): SqliteConnection {
+    if (!fileExists(path)) throw new HoldpointError("store-unavailable", `${path}: there is no such database`);
+    const db = translate(path, () => new Database(path, { readOnly: true, timeout: 5000 }));
+    const epoch = translate(path, () => {
+      requireKnownSchema(readMeta(db), path);
+      return readMeta(db).get("epoch") ?? "";
+    });
+    return new SqliteConnection(db, path, epoch, clock, undefined);
+  }
+
+  private constructor(db: DatabaseSync, path: string, epoch: string, clock: Clock, lock: WriterLock | undefined) {
+    this.db = db;
+    this.path = path;
+    this.epoch = epoch;
+    this.#clock = clock;
+    this.#lock = lock;
+  }
+
+  /** Runs `run` inside the next group commit; what is gathered while the loop turns shares one fsync. */
+  write<T>(run: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
+      if (!this.#flushing) void this.#flush();
+    });
+  }
+
+  read<T>(run: () => T): T {
+    return translate(this.path, run);
+  }
+
+  close(): void {
+    if (this.db.isOpen) this.db.close();
+    this.#lock?.release();
+  }
+
+  async #flush(): Promise<void> {
+    this.#flushing = true;
+    while (this.#queue.length > 0) {
+      await this.#clock.turn();
+      const batch = this.#queue.slice(0, BATCH_MAX);
+      this.#queue = this.#queue.slice(BATCH_MAX);
+      this.#commit(batch);
+    }
+    this.#flushing = false;
+  }
+
+  #commit(batch: readonly Work[]): void {
+    const answers: (() => void)[] = [];
+    try {
+      translate(this.path, () => {
+        this.db.exec("begin immediate");
+        for (const work of batch) answers.push(this.#attempt(work));
+        this.db.exec("commit");
+      });
+    } catch (error) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec("rollback");
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    for (const answer of answers) answer();
+  }
+
+  #attempt({ run, resolve, reject }: Work): () => void {
+    this.db.exec("savepoint work");
+    try {
+      const result = run();
+      this.db.exec("release work");
+      return () => resolve(result);
+    } catch (error) {
+      // A full disk may have ended the whole transaction; then every work of the batch has failed.
+      if (!this.db.isTransaction) throw error;
+      this.db.exec("rollback to work; release work");
+      if (error instanceof Undo) return () => resolve(error.result);
+      const fault = toFault(this.path, error);
+      return () => reject(fault);
+    }
+  }
+}
+
+function checkVersion(db: DatabaseSync): void {
+  const { version } = db.prepare("select sqlite_version() as version").get() as { version: string };
+  const [have, need] = [version, SQLITE_VERSION_MIN].map((text) => text.split(".").map(Number));
+  const difference = (have ?? []).map((part, i) => part - (need?.[i] ?? 0)).find((part) => part !== 0) ?? 0;
+  if (difference < 0) {
+    throw new HoldpointError(
+      "store-not-durable",
+      `SQLite ${version} can corrupt a database in WAL mode; ${SQLITE_VERSION_MIN} or newer is needed. Use a newer Node.`,
+    );
+  }
+}
+
+/** S1. A file system without WAL, or a build with other defaults, must not be taken for durable. */
+function requireDurable(db: DatabaseSync, path: string, asked: Synchronous): void {
+  const mode = db.prepare("pragma journal_mode").get()?.journal_mode;
+  const level = Number(db.prepare("pragma synchronous").get()?.synchronous);
+  if (mode !== "wal" || level < (asked === "full" ? 2 : 1)) {
+    throw new HoldpointError(
+      "store-not-durable",
+      `${path}: journal_mode is ${mode} and synchronous is ${level}, not wal and 2 (FULL). Put the data folder on a local disk.`,
+    );
+  }
+}
+
+function migrate(db: DatabaseSync, path: string, ids: Ids): string {
+  db.exec("begin immediate");
+  try {
+    db.exec("create table if not exists meta (key text primary key, value text not null) strict, without rowid");
+    const meta = readMeta(db);
+    requireKnownSchema(meta, path);
+    const from = Number(meta.get("schema") ?? 0);
+    const put = db.prepare("insert into meta values (?, ?) on conflict do update set value = excluded.value");
+    for (const { version, minReader, sql } of SQLITE_MIGRATIONS) {
+      if (version <= from) continue;
+      db.exec(sql);
+      put.run("schema", String(version));
+      put.run("min_reader", String(minReader));
+    }
+    if (!meta.has("epoch")) put.run("epoch", ids.token());
+    db.exec("commit");
+  } catch (error) {
+    if (db.isTransaction) db.exec("rollback");
+    throw error;
+  }
+  return readMeta(db).get("epoch") ?? "";
+}
+
+function readMeta(db: DatabaseSync): Map<string, string> {
+  const rows = db.prepare("select key, value from meta").all() as { key: string; value: string }[];
+  return new Map(rows.map(({ key, value }) => [key, value]));
+}
+
+function requireKnownSchema(meta: ReadonlyMap<string, string>, path: string): void {
+  const needed = Number(meta.get("min_reader") ?? 0);
+  if (needed > SCHEMA_VERSION) {
+    throw new HoldpointError(
+      "store-newer",
+      `${path} has schema ${meta.get("schema")}, written by a newer Holdpoint; this one reads up to ${SCHEMA_VERSION}. Upgrade Holdpoint; the file was not touched.`,
+    );
+  }
+}
+
+function translate<T>(path: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw error instanceof Undo ? error : toFault(path, error);
+  }
+}
+
+/** SQLite's primary result codes, in our words. */
+function toFault(path: string, cause: unknown): unknown {
+  if (isFault(cause) || !(cause instanceof Error) || !("errcode" in cause)) return cause;
+  const code = Number(cause.errcode) & 0xff;
+  const say = (fault: ConstructorParameters<typeof HoldpointError>[0], text: string) =>
+    new HoldpointError(fault, `${path}: ${text} (${cause.message})`, { cause });
+  switch (code) {
+    case 5:
+    case 6:
+      return say("store-unavailable", "another program holds the database; close it and try again");
+    case 8:
+    case 14:
+    case 23:
+      return say("store-read-only", "the database cannot be written; check the rights of the file and its folder");
+    case 11:
+    case 26:
+      return say("store-corrupt", "the file is damaged or is no Holdpoint database; restore a backup or move it away");
+    case 13:
+      return say("store-full", "the disk is full; nothing was changed. Free some space and try again");
+    case 10:
+      return say("store-unavailable", "the disk reported an error; nothing was changed");
+    default:
+      return cause;
+  }
+}

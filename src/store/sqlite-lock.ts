@@ -1,0 +1,40 @@
+/**
+ * One writer for one database. The lock is SQLite's own, on a small file beside the database: the operating system
+ * drops it with the process, however that ends, so a restart after SIGKILL finds it free.
+ */
+import { DatabaseSync } from "node:sqlite";
+import { HoldpointError } from "../errors.ts";
+import { makePrivateFile } from "../ports/files.ts";
+
+export interface WriterLock {
+  release(): void;
+}
+
+export function lockWriter(path: string): WriterLock {
+  const file = `${path}.lock`;
+  makePrivateFile(file);
+  const db = new DatabaseSync(file, { timeout: 0 });
+  try {
+    db.exec("begin immediate; create table if not exists holder (pid integer); delete from holder;");
+    db.prepare("insert into holder values (?)").run(process.pid);
+    db.exec("commit; begin immediate");
+  } catch (cause) {
+    const pid = holderOf(db);
+    db.close();
+    throw new HoldpointError(
+      "store-locked",
+      `${path} is in use by another Holdpoint${pid ? ` (process ${pid})` : ""}. Stop it, or choose another folder with --data.`,
+      { cause },
+    );
+  }
+  return { release: () => db.close() };
+}
+
+function holderOf(db: DatabaseSync): number | undefined {
+  try {
+    const row = db.prepare("select pid from holder").get();
+    return typeof row?.pid === "number" ? row.pid : undefined;
+  } catch {
+    return undefined; // the holder is just writing it
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * What is kept. The log is the authority; the rows beside it are implied by it and stand in the same transaction.
+ * Its comments are the contract, and `conformance.ts` says the same in tests that every store runs.
+ */
+import { chainHash } from "../task/digest.ts";
+import { encodeEvent, type TaskEvent, type TaskKey } from "../task/event.ts";
+import type { Digest, Outcome, RequestKind } from "../task/request.ts";
+import type { Rows } from "../task/rows.ts";
+import type { TaskState } from "../task/task.ts";
+
+export interface TaskStore {
+  /** Random, made with the database: an approval from another database, or from before a restore, never fits. */
+  readonly epoch: string;
+
+  /**
+   * Events after `version`, in order and without gaps, the hash of the last of them, and the database's clock, which
+   * never goes back behind what it has committed. No events when the task is unknown; the fault `log-purged` when its content was forgotten.
+   */
+  read(key: TaskKey, version?: number): Promise<Reading>;
+
+  /**
+   * Append all entries and the rows they imply, or nothing, and only if the log is still exactly `expected` events
+   * long, every closed request is open in its row too, and every effect is free to claim. Losing the race is ordinary,
+   * so it is a result and not an error: re-read and decide again. With `fence`, only while that lease is the newest.
+   */
+  append(key: TaskKey, expected: number, entries: readonly Entry[], rows: Rows, fence?: number): Promise<AppendResult>;
+
+  /** The task that holds this message of a principal, for answering a repeated send. */
+  findMessage(tenant: string, messageKey: string): Promise<string | undefined>;
+
+  /** A result that was too large for the log. */
+  readBlob(key: TaskKey, sha256: string): Promise<string | undefined>;
+
+  /** Throws a fault when the database cannot be reached or written. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Reading {
+  readonly events: readonly TaskEvent[];
+  readonly head: string | undefined;
+  readonly nowMs: number;
+}
+
+export type AppendResult = "appended" | "conflict" | "fenced";
+
+/** An event as it is written: its text, its place in the hash chain, and the client's message id if it has one. */
+export interface Entry {
+  readonly event: TaskEvent;
+  readonly body: string;
+  readonly hash: string;
+  readonly messageKey?: string;
+}
+
+/** The right to work on a task for a while. A newer lease has a higher fence and shuts out the older one. */
+export interface Lease {
+  readonly key: TaskKey;
+  readonly fence: number;
+  /** How often working on it has failed in a row. */
+  readonly attempts: number;
+}
+
+/** `wake_at` is the truth; a lease only says who looks after it now. */
+export interface Leases {
+  /** Up to `limit` tasks that are due and that nobody holds, the longest due first. */
+  claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]>;
+  /** This task, if it is due and nobody holds it. */
+  claim(key: TaskKey, owner: string, leaseMs: number): Promise<Lease | undefined>;
+  /** Hold on to everything that is still held. */
+  renew(owner: string, leaseMs: number): Promise<void>;
+  /**
+   * Give it back; with `retryAtMs` as a failed attempt that is due then. Answers whether the task is due again, because
+   * something happened meanwhile. A lease that was lost changes nothing.
+   */
+  release(lease: Lease, retryAtMs?: number): Promise<boolean>;
+}
+
+export const PAGE_SIZE_MAX = 200;
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string;
+}
+
+export interface RequestQuery {
+  readonly tenant: string;
+  readonly agent?: string;
+  readonly kind?: RequestKind;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface OpenRequestRow {
+  readonly taskId: string;
+  readonly n: number;
+  readonly kind: RequestKind;
+  readonly agent: string;
+  readonly digest: Digest;
+  readonly openedAtMs: number;
+  readonly expiresAtMs: number | null;
+}
+
+export interface TaskQuery {
+  readonly tenant: string;
+  readonly contextId?: string;
+  readonly state?: TaskState;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export interface TaskListRow {
+  readonly taskId: string;
+  readonly agent: string;
+  readonly contextId: string;
+  readonly state: TaskState;
+  readonly version: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** Keyset pages from indexes; no listing counts rows or gets slower with the number of tasks. */
+export interface Listings {
+  /** Oldest first. */
+  listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>>;
+  /** Those with a deadline, the nearest first. */
+  listByDeadline(query: Omit<RequestQuery, "agent" | "kind">): Promise<Page<OpenRequestRow>>;
+  /** Newest change first. */
+  listTasks(query: TaskQuery): Promise<Page<TaskListRow>>;
+}
+
+/** One link of the global chain, over all events that were new when it was made. */
+export interface Seal {
+  readonly n: number;
+  readonly atMs: number;
+  readonly count: number;
+  readonly previous: string;
+  readonly hash: string;
+}
+
+export interface AuditEntry {
+  readonly key: TaskKey;
+  readonly seq: number;
+  readonly at: number;
+  /** Null after a purge; the hash stays. */
+  readonly body: string | null;
+  readonly hash: string;
+  readonly seal: number | null;
+}
+
+export interface Audit {
+  /** Seals up to `limit` events that no seal covers yet; undefined when there are none. */
+  sealNext(limit: number): Promise<Seal | undefined>;
+  lastSeal(): Promise<Seal | undefined>;
+  scanSeals(): AsyncIterable<Seal>;
+  /** Every event, by tenant, task and seq, in byte order. */
+  scanEvents(): AsyncIterable<AuditEntry>;
+  /** Every sealed event, by seal, then tenant, task and seq. */
+  scanSealed(): AsyncIterable<AuditEntry>;
+  /** Every task with the version that its row claims, by tenant and id, in byte order. */
+  scanTasks(): AsyncIterable<{ readonly key: TaskKey; readonly version: number }>;
+  /** Forget what ended before `endedBeforeMs`: bodies and results go, hashes stay. Answers how many tasks. */
+  purge(endedBeforeMs: number, limit: number): Promise<number>;
+}
+
+/** Everything a store does; memory, SQLite and PostgreSQL all do all of it. */
+export interface Store extends TaskStore, Leases, Listings, Audit {
+  /** The closed outcome in the request's own row, for the checker that compares it with the log. */
+  readRequestRow(key: TaskKey, n: number): Promise<"open" | Outcome | undefined>;
+}
+
+/** Writes events into the chain, after the one whose hash is `head`. */
+export function toEntries(key: TaskKey, head: string | undefined, events: readonly TaskEvent[]): Entry[] {
+  let previous = head ?? "";
+  return events.map((event) => {
+    const body = encodeEvent(event);
+    previous = chainHash(previous, key, event.seq, event.at, body);
+    const messageKey = messageKeyOf(event);
+    return { event, body, hash: previous, ...(messageKey === undefined ? {} : { messageKey }) };
+  });
+}
+
+/** One message of one principal counts once: the id is the client's, so it is unique only for that client. */
+export function messageKey(principal: { issuer: string; name: string }, messageId: string): string {
+  return JSON.stringify([principal.issuer, principal.name, messageId]);
+}
+
+function messageKeyOf(event: TaskEvent): string | undefined {
+  if (event.type !== "task-submitted" && event.type !== "message-received") return undefined;
+  return messageKey(event.principal, event.message.messageId);
+}
+
+export function pageSize(limit: number | undefined): number {
+  return Math.min(Math.max(1, Math.trunc(limit ?? 50)), PAGE_SIZE_MAX);
+}

@@ -1,0 +1,159 @@
+/**
+ * All rules of a task. Pure: no clock, no ids, no I/O; the caller persists the events, or tells the refusal.
+ *
+ * D1  A request takes one decision, ever; the same decision again by the same principal changes nothing.
+ * D2  A gated call is claimed only under an approval whose digest equals what would run now (`claim.ts`).
+ * D3  A task that is over never changes.
+ * D4  Everything that ends a task closes its open requests in the same append.
+ */
+import { unreachable } from "../errors.ts";
+import { closeRequests, decideAskAgain, decideChoices, decideExpire, decideOpen } from "./choose.ts";
+import { decideClaim, decideDoubt, decideFinish } from "./claim.ts";
+import type { Circumstances, Command } from "./command.ts";
+import type { Fact } from "./event.ts";
+import { findJsonProblem } from "./json.ts";
+import type { Principal } from "./request.ts";
+import { callStatus, claimedEffects, isOver, openRequests, stateOf, type Task } from "./task.ts";
+import { accept, refuse, type Verdict } from "./verdict.ts";
+
+export const CALLS_PER_TURN_MAX = 64;
+const TEXT_BYTES_MAX = 1024 * 1024;
+
+export function decide(task: Task | undefined, command: Command, now: Circumstances): Verdict {
+  if (command.type === "submit") return decideSubmit(task, command, now);
+  if (!task) return refuse({ code: "task-unknown" });
+  // Choices judge an ended task themselves: a repeated decision is a retry even then.
+  if (command.type === "choose") return decideChoices(task, [command.choice], command.principal, now);
+  if (command.type === "receive") return decideReceive(task, command, now);
+  if (task.end) return refuse({ code: "task-over", state: stateOf(task), message: task.end.message });
+
+  switch (command.type) {
+    case "reply":
+      return decideReply(task, command);
+    case "refuse-call": {
+      const call = task.calls[command.callId];
+      if (!call) return refuse({ code: "call-unknown", callId: command.callId });
+      const { type } = callStatus(task, call);
+      if (type !== "new" && type !== "allowed") {
+        return refuse({ code: "not-allowed", callId: call.callId, detail: `it is ${type} and cannot be refused` });
+      }
+      return accept({ type: "call-refused", callId: call.callId, code: command.code, text: command.text });
+    }
+    case "open":
+      return decideOpen(task, command.drafts, now);
+    case "ask-again":
+      return decideAskAgain(task, command, now);
+    case "expire":
+      return decideExpire(task, now);
+    case "claim":
+      return decideClaim(task, command, now);
+    case "finish":
+      return decideFinish(task, command);
+    case "doubt":
+      return decideDoubt(task, command, now);
+    case "update-artifact":
+      return accept({
+        type: "artifact-updated",
+        artifact: command.artifact,
+        append: command.append,
+        lastChunk: command.lastChunk,
+      });
+    case "cancel":
+      return decideCancel(task, command.principal);
+    case "complete": {
+      const unsettled = whatIsUnsettled(task);
+      if (unsettled) return refuse({ code: "task-unsettled", detail: unsettled });
+      return accept({ type: "task-completed", message: command.message });
+    }
+    case "reject": {
+      const unsettled = whatIsUnsettled(task);
+      if (unsettled) return refuse({ code: "task-unsettled", detail: unsettled });
+      return accept({ type: "task-rejected", message: command.message });
+    }
+    case "fail":
+      return accept(...giveUpClaims(task, "the task ended while it ran"), ...closeRequests(task, task.principal), {
+        type: "task-failed",
+        message: command.message,
+        code: command.code,
+      });
+    default:
+      return unreachable(command);
+  }
+}
+
+function decideSubmit(task: Task | undefined, command: Command & { type: "submit" }, { key }: Circumstances): Verdict {
+  if (task) return refuse({ code: "task-exists" });
+  const { agent, contextId, principal, message } = command;
+  return accept({ type: "task-submitted", agent, contextId, tenant: key.tenant, principal, message });
+}
+
+function decideReceive(task: Task, command: Command & { type: "receive" }, now: Circumstances): Verdict {
+  const { message, principal, choices } = command;
+  const received = (decided: Fact[]): Fact => ({
+    type: "message-received",
+    message,
+    principal,
+    decided: decided.flatMap((fact) => (fact.type === "request-decided" ? [fact.requestId] : [])),
+  });
+  if (choices.length === 0) {
+    if (task.end) return refuse({ code: "task-over", state: stateOf(task), message: task.end.message });
+    return accept(received([]));
+  }
+  const verdict = decideChoices(task, choices, principal, now);
+  if (!verdict.ok || verdict.facts.length === 0) return verdict;
+  return accept(received([...verdict.facts]), ...verdict.facts);
+}
+
+/** Nothing a model says can break the log: what cannot be taken is refused call by call. */
+function decideReply(task: Task, command: Command & { type: "reply" }): Verdict {
+  const expected = task.turns.length + 1;
+  if (command.turn !== expected) return refuse({ code: "turn-stale", turn: command.turn, expected });
+  const refused: Fact[] = [];
+  const calls = command.calls.slice(0, CALLS_PER_TURN_MAX).map((call, i) => {
+    const callId = `call-${command.turn}-${i + 1}`;
+    const problem = findJsonProblem(call.args);
+    if (!problem) return { ...call, callId };
+    const text = `Arguments refused${problem.pointer ? ` at ${problem.pointer}` : ""}: ${problem.text}.`;
+    refused.push({ type: "call-refused", callId, code: "arguments-invalid", text });
+    return { ...call, callId, args: {} };
+  });
+  return accept(
+    {
+      type: "model-replied",
+      turn: command.turn,
+      text: command.text.toWellFormed().slice(0, TEXT_BYTES_MAX),
+      calls,
+      ...(command.usage ? { usage: command.usage } : {}),
+    },
+    ...refused,
+  );
+}
+
+/**
+ * At once while nothing runs; while an effect runs, the wish is recorded and the worker reports what really happened
+ * before the task ends (then this command comes again, from the loop).
+ */
+function decideCancel(task: Task, principal: Principal): Verdict {
+  const wish: Fact[] = task.cancelRequestedBy ? [] : [{ type: "cancel-requested", principal }];
+  if (claimedEffects(task).length > 0) return accept(...wish);
+  const by = task.cancelRequestedBy ?? principal;
+  const doubtful = Object.values(task.effects).filter(({ status }) => status.type === "unknown");
+  const message =
+    doubtful.length === 0
+      ? `Canceled by ${by.name}.`
+      : `Canceled by ${by.name}. Outcome unknown of: ${doubtful.map(({ callId }) => task.calls[callId]?.tool ?? callId).join(", ")}.`;
+  return accept(...wish, ...closeRequests(task, by), { type: "task-canceled", message });
+}
+
+/** An unknown outcome is never reported as success or failure. */
+function giveUpClaims(task: Task, why: string): Fact[] {
+  return claimedEffects(task).map(({ effectId }) => ({ type: "effect-unknown", effectId, why }));
+}
+
+function whatIsUnsettled(task: Task): string | undefined {
+  const [open] = openRequests(task);
+  if (open) return `request ${open.id} is open`;
+  const [effect] = claimedEffects(task);
+  if (effect) return `effect ${effect.effectId} has no outcome`;
+  return isOver(task) ? "the task is over" : undefined;
+}
