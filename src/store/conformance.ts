@@ -11,7 +11,7 @@ import type { Principal, RequestDraft, RequestId } from "../task/request.ts";
 import { type Rows, rowsOf } from "../task/rows.ts";
 import type { Task } from "../task/task.ts";
 import { verifyAudit } from "./seal.ts";
-import { type AppendResult, type Entry, messageKey, type Store, toEntries } from "./store.ts";
+import { type AppendResult, type Entry, type Lease, messageKey, type Store, toEntries } from "./store.ts";
 
 export interface StoreCase {
   readonly name: string;
@@ -97,6 +97,12 @@ async function pause(
   const key = keyOf(id);
   await commit(store, key, submit(`message-${id}`, contextId), reply, ask(expiresAtMs));
   return key;
+}
+
+async function take(store: Store, owner: string, leaseMs = 60_000): Promise<Lease> {
+  const [lease] = await store.claimDue(owner, 1, leaseMs);
+  assert.ok(lease, "nothing is due");
+  return lease;
 }
 
 async function logOf(store: Store, key: TaskKey): Promise<readonly TaskEvent[]> {
@@ -289,12 +295,21 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const [lease] = await store.claimDue("a", 10, 60_000);
-      assert.deepEqual(lease?.key, key);
+      const lease = await take(store, "a");
+      assert.deepEqual(lease.key, key);
       assert.deepEqual(await store.claimDue("b", 10, 60_000), []);
-      assert.equal(await store.claim(key, "b", 60_000), undefined);
-      assert.equal(await store.release(lease), true, "still due: nothing was done");
-      assert.ok(await store.claim(key, "b", 60_000));
+      await store.release(lease);
+      assert.deepEqual((await take(store, "b")).key, key);
+    },
+  },
+  {
+    name: "the longest due come first, and no more than asked for",
+    async run(store) {
+      for (const id of ["t1", "t2", "t3"]) await commit(store, keyOf(id), submit(id));
+      const leases = await store.claimDue("a", 2, 60_000);
+      assert.equal(leases.length, 2);
+      const rest = await store.claimDue("b", 10, 60_000);
+      assert.deepEqual([...leases, ...rest].map(({ key }) => key.id).sort(), ["t1", "t2", "t3"]);
     },
   },
   {
@@ -304,13 +319,11 @@ export const storeConformance: readonly StoreCase[] = [
       await pause(store, "waits");
       await pause(store, "later", nowMs + 1_000_000);
       const due = await pause(store, "due", nowMs - 5);
-      const leases = await store.claimDue("a", 10, 60_000);
-      assert.deepEqual(
-        leases.map((lease) => lease.key),
-        [due],
-      );
+      const lease = await take(store, "a");
+      assert.deepEqual(lease.key, due);
       await commit(store, due, { type: "expire" }, { type: "fail", message: "no", code: "test" });
-      assert.ok(leases[0] && (await store.release(leases[0])) === false);
+      await store.release(lease);
+      assert.deepEqual(await store.claimDue("a", 10, 60_000), []);
     },
   },
   {
@@ -318,16 +331,15 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const first = await store.claim(key, "a", 60_000);
-      assert.equal(first?.attempts, 0);
-      const { nowMs } = await store.read(key);
-      assert.equal(await store.release(first, nowMs + 1_000_000), false);
-      assert.equal(await store.claim(key, "a", 60_000), undefined, "not due before its retry");
+      const first = await take(store, "a");
+      assert.equal(first.attempts, 0);
+      await store.release(first, 1_000_000);
+      assert.deepEqual(await store.claimDue("a", 10, 60_000), [], "not due before its retry");
       await commit(store, key, reply);
-      const second = await store.claim(key, "a", 60_000);
-      assert.equal(second?.attempts, 1);
+      const second = await take(store, "a");
+      assert.equal(second.attempts, 1);
       await store.release(second);
-      assert.equal((await store.claim(key, "a", 60_000))?.attempts, 0);
+      assert.equal((await take(store, "a")).attempts, 0);
     },
   },
   {
@@ -335,27 +347,27 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const old = await store.claim(key, "a", 0);
-      const taken = await store.claim(key, "b", 60_000);
-      assert.ok(old && taken && taken.fence > old.fence);
+      const old = await take(store, "a", 0);
+      const taken = await take(store, "b");
+      assert.ok(taken.fence > old.fence);
       const prepared = await prepare(store, key, reply);
       assert.equal(await append(store, key, prepared, old.fence), "fenced");
-      assert.equal(await store.release(old, 0), false, "a lost lease gives nothing back");
+      await store.release(old, 0);
+      assert.deepEqual(await store.claimDue("c", 10, 60_000), [], "a lost lease gives nothing back");
       assert.equal(await append(store, key, prepared, taken.fence), "appended");
     },
   },
   {
     name: "a renewed lease is kept, one that ran out is not revived",
     async run(store) {
-      const key = keyOf("t1");
-      await commit(store, key, submit("a"));
-      await store.claim(key, "a", 60_000);
+      await commit(store, keyOf("t1"), submit("a"));
+      await take(store, "a");
       await store.renew("a", 120_000);
-      assert.equal(await store.claim(key, "b", 1_000), undefined);
+      assert.deepEqual(await store.claimDue("b", 10, 60_000), []);
       await commit(store, keyOf("t2"), submit("b"));
-      await store.claim(keyOf("t2"), "a", 0);
+      await take(store, "a", 0);
       await store.renew("a", 60_000);
-      assert.ok(await store.claim(keyOf("t2"), "b", 60_000));
+      assert.equal((await take(store, "b")).key.id, "t2");
     },
   },
   {

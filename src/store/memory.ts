@@ -22,6 +22,7 @@ import {
   type TaskListRow,
   type TaskQuery,
 } from "./store.ts";
+import { StoreClock } from "./store-clock.ts";
 
 interface StoredEvent {
   readonly at: number;
@@ -33,7 +34,7 @@ interface StoredEvent {
 interface StoredTask {
   readonly key: TaskKey;
   row: TaskRow;
-  wakeAtMs: number | null;
+  retryAtMs: number;
   attempts: number;
   readonly events: StoredEvent[];
   readonly requests: Map<number, OpenedRow & { status: "open" | Outcome }>;
@@ -43,20 +44,15 @@ interface StoredTask {
 
 export class MemoryStore implements Store {
   readonly epoch: string;
-  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #clock: StoreClock;
   readonly #tasks = new Map<string, StoredTask>();
   readonly #messages = new Map<string, string>();
   readonly #leases = new LeaseTable();
   readonly #seals: Seal[] = [];
-  #lastMs = 0;
 
   constructor(clock: Pick<Clock, "nowMs">, epoch = "memory") {
-    this.#clock = clock;
+    this.#clock = new StoreClock(clock);
     this.epoch = epoch;
-  }
-
-  #nowMs(): number {
-    return Math.max(this.#clock.nowMs(), this.#lastMs);
   }
 
   async read(key: TaskKey, version = 0): Promise<Reading> {
@@ -65,7 +61,7 @@ export class MemoryStore implements Store {
       if (body === null) throw new HoldpointError("log-purged", `task ${key.id}: its content was purged`);
       return decodeEvent(key, version + i + 1, at, body);
     });
-    return { events, head: events.length > 0 ? stored.at(-1)?.hash : undefined, nowMs: this.#nowMs() };
+    return { events, head: events.length > 0 ? stored.at(-1)?.hash : undefined, nowMs: this.#clock.nowMs() };
   }
 
   async append(
@@ -78,7 +74,7 @@ export class MemoryStore implements Store {
     const task = this.#tasks.get(nameOf(key));
     if (fence !== undefined && !this.#leases.isHeld(key, fence)) return "fenced";
     if ((task?.events.length ?? 0) !== expected) return "conflict";
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     const taken = entries.some(
       ({ messageKey: name }) => name !== undefined && this.#messages.has(`${key.tenant}\n${name}`),
     );
@@ -92,7 +88,7 @@ export class MemoryStore implements Store {
       if (name !== undefined) this.#messages.set(`${key.tenant}\n${name}`, key.id);
     }
     stored.row = rows.task;
-    stored.wakeAtMs = rows.task.wakeAtMs;
+    stored.retryAtMs = 0;
     for (const opened of rows.opened) stored.requests.set(opened.n, { ...opened, status: "open" });
     for (const { n, outcome } of rows.closed) {
       const request = stored.requests.get(n);
@@ -105,7 +101,6 @@ export class MemoryStore implements Store {
       });
     }
     for (const { sha256, text } of rows.blobs) stored.blobs.set(sha256, text);
-    this.#lastMs = Math.max(this.#lastMs, rows.task.updatedAtMs);
     return "appended";
   }
 
@@ -122,36 +117,26 @@ export class MemoryStore implements Store {
   }
 
   async claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]> {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     return [...this.#tasks.values()]
-      .filter(({ key, wakeAtMs }) => wakeAtMs !== null && wakeAtMs <= nowMs && this.#leases.isFree(key, nowMs))
-      .sort((a, b) => (a.wakeAtMs ?? 0) - (b.wakeAtMs ?? 0))
+      .filter(({ row: { wakeAtMs }, retryAtMs }) => wakeAtMs !== null && Math.max(wakeAtMs, retryAtMs) <= nowMs)
+      .filter(({ key }) => this.#leases.isFree(key, nowMs))
+      .sort((a, b) => (a.row.wakeAtMs ?? 0) - (b.row.wakeAtMs ?? 0))
       .slice(0, limit)
       .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
   }
 
-  async claim(key: TaskKey, owner: string, leaseMs: number): Promise<Lease | undefined> {
-    const nowMs = this.#nowMs();
-    const task = this.#tasks.get(nameOf(key));
-    if (!task || task.wakeAtMs === null || task.wakeAtMs > nowMs || !this.#leases.isFree(key, nowMs)) return undefined;
-    return { key, attempts: task.attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) };
-  }
-
   async renew(owner: string, leaseMs: number): Promise<void> {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     this.#leases.renew(owner, nowMs, nowMs + leaseMs);
   }
 
-  async release(lease: Lease, retryAtMs?: number): Promise<boolean> {
-    const task = this.#tasks.get(nameOf(lease.key));
-    if (!task || !this.#leases.isHeld(lease.key, lease.fence)) return false;
-    this.#leases.release(lease.key);
-    if (retryAtMs === undefined) task.attempts = 0;
-    else if (task.wakeAtMs !== null) {
-      task.attempts++;
-      task.wakeAtMs = retryAtMs;
-    }
-    return task.wakeAtMs !== null && task.wakeAtMs <= this.#nowMs();
+  async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {
+    const task = this.#tasks.get(nameOf(key));
+    if (!task || !this.#leases.isHeld(key, fence)) return;
+    this.#leases.release(key);
+    task.attempts = retryAfterMs === undefined ? 0 : task.attempts + 1;
+    task.retryAtMs = retryAfterMs === undefined ? 0 : this.#clock.nowMs() + retryAfterMs;
   }
 
   async listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>> {
@@ -190,7 +175,7 @@ export class MemoryStore implements Store {
   async sealNext(limit: number): Promise<Seal | undefined> {
     const fresh = (await collect(this.scanEvents())).filter(({ seal }) => seal === null).slice(0, limit);
     if (fresh.length === 0) return undefined;
-    const seal = nextSeal(this.#seals.at(-1), fresh, this.#nowMs());
+    const seal = nextSeal(this.#seals.at(-1), fresh, this.#clock.nowMs());
     this.#seals.push(seal);
     for (const { key, seq } of fresh) {
       const event = this.#tasks.get(nameOf(key))?.events[seq - 1];
@@ -247,7 +232,7 @@ function createStored(key: TaskKey, row: TaskRow): StoredTask {
   return {
     key,
     row,
-    wakeAtMs: null,
+    retryAtMs: 0,
     attempts: 0,
     events: [],
     requests: new Map(),

@@ -25,7 +25,8 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
         created_at integer not null,
         updated_at integer not null,
         wake_at integer,
-        attempts integer not null default 0
+        attempts integer not null default 0,
+        retry_at integer
       ) strict;
       create unique index tasks_key on tasks (tenant, id);
       create index tasks_by_context on tasks (tenant, context_id, updated_at);

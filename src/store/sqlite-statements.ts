@@ -6,7 +6,8 @@ const STATEMENTS = {
   readEvents: "select seq, at, body, hash from events where tenant = ? and task_id = ? and seq > ? order by seq",
   insertTask: `insert into tasks (tenant, id, agent, context_id, state, version, created_at, updated_at, wake_at)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  updateTask: "update tasks set state = ?, version = ?, updated_at = ?, wake_at = ? where tenant = ? and id = ?",
+  updateTask: `update tasks set state = ?, version = ?, updated_at = ?, wake_at = ?, retry_at = null
+    where tenant = ? and id = ?`,
   insertEvent: `insert into events (tenant, task_id, seq, at, body, hash, message_key) values (?, ?, ?, ?, ?, ?, ?)
     on conflict do nothing`,
   insertRequest: `insert into requests (tenant, task_id, n, kind, agent, status, digest, opened_at, expires_at)
@@ -29,9 +30,9 @@ const STATEMENTS = {
       select min(tenant) from tasks
       union all select (select min(tenant) from tasks where tasks.tenant > t.tenant) from t where t.tenant is not null)
     select max((select max(updated_at) from tasks where tasks.tenant = t.tenant)) as newest from t`,
-  dueTasks: "select tenant, id, attempts from tasks where wake_at <= ? order by wake_at limit ?",
-  dueTask: "select attempts from tasks where tenant = ? and id = ? and wake_at <= ?",
-  retryTask: "update tasks set attempts = ?, wake_at = ? where tenant = ? and id = ? and wake_at is not null",
+  dueTasks: `select tenant, id, attempts from tasks where wake_at <= ?1 and (retry_at is null or retry_at <= ?1)
+    order by wake_at limit ?2`,
+  retryTask: "update tasks set attempts = ?, retry_at = ? where tenant = ? and id = ?",
   resetAttempts: "update tasks set attempts = 0 where tenant = ? and id = ?",
   unsealedEvents: `select pk, tenant, task_id, seq, hash from events where seal is null
     order by tenant, task_id, seq limit ?`,

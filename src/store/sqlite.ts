@@ -25,6 +25,7 @@ import type {
   TaskListRow,
   TaskQuery,
 } from "./store.ts";
+import { StoreClock } from "./store-clock.ts";
 
 export interface SqliteOptions {
   readonly path: string;
@@ -39,11 +40,9 @@ const builder = createBuilder("sqlite");
 
 export class SqliteStore implements Store {
   readonly #connection: SqliteConnection;
-  readonly #clock: Clock;
+  readonly #clock: StoreClock;
   readonly #sql: Statements;
   readonly #leases = new LeaseTable();
-  /** I19: a deadline that has passed stays passed, even if the wall clock is set back. */
-  #lastMs: number;
 
   static open({ path, clock, ids, synchronous, readOnly }: SqliteOptions): SqliteStore {
     const connection = readOnly
@@ -54,23 +53,18 @@ export class SqliteStore implements Store {
 
   private constructor(connection: SqliteConnection, clock: Clock) {
     this.#connection = connection;
-    this.#clock = clock;
     this.#sql = prepareStatements(connection.db);
-    this.#lastMs = Number(connection.read(() => this.#sql.newestChange.get())?.newest ?? 0);
+    this.#clock = new StoreClock(clock, Number(connection.read(() => this.#sql.newestChange.get())?.newest ?? 0));
   }
 
   get epoch(): string {
     return this.#connection.epoch;
   }
 
-  #nowMs(): number {
-    return Math.max(this.#clock.nowMs(), this.#lastMs);
-  }
-
   async read(key: TaskKey, version = 0): Promise<Reading> {
     const rows = this.#connection.read(() => this.#sql.readEvents.all(key.tenant, key.id, version));
     const events = rows.map(({ seq, at, body }) => toEvent(key, Number(seq), Number(at), body));
-    return { events, head: rows.length > 0 ? toHex(rows.at(-1)?.hash) : undefined, nowMs: this.#nowMs() };
+    return { events, head: rows.length > 0 ? toHex(rows.at(-1)?.hash) : undefined, nowMs: this.#clock.nowMs() };
   }
 
   append(key: TaskKey, expected: number, entries: readonly Entry[], rows: Rows, fence?: number): Promise<AppendResult> {
@@ -124,7 +118,6 @@ export class SqliteStore implements Store {
     for (const closed of rows.closed) this.#closeRequest(key, closed);
     for (const effect of rows.effects) this.#writeEffect(key, effect);
     for (const { sha256, text } of rows.blobs) sql.insertBlob.run(tenant, id, sha256, text);
-    this.#lastMs = Math.max(this.#lastMs, task.updatedAtMs);
     return "appended";
   }
 
@@ -137,7 +130,7 @@ export class SqliteStore implements Store {
       n,
       encodeDigest(digest),
       deadline,
-      this.#nowMs(),
+      this.#clock.nowMs(),
     );
     if (changes !== 1) throw new Undo("conflict");
   }
@@ -163,7 +156,7 @@ export class SqliteStore implements Store {
   }
 
   async claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]> {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     // Held tasks stay due, so look past them.
     return this.#connection
       .read(() => this.#sql.dueTasks.all(nowMs, limit + this.#leases.size))
@@ -176,28 +169,21 @@ export class SqliteStore implements Store {
       .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
   }
 
-  async claim(key: TaskKey, owner: string, leaseMs: number): Promise<Lease | undefined> {
-    const nowMs = this.#nowMs();
-    const row = this.#connection.read(() => this.#sql.dueTask.get(key.tenant, key.id, nowMs));
-    if (!row || !this.#leases.isFree(key, nowMs)) return undefined;
-    return { key, attempts: Number(row.attempts), fence: this.#leases.take(key, owner, nowMs + leaseMs) };
-  }
-
   async renew(owner: string, leaseMs: number): Promise<void> {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#clock.nowMs();
     this.#leases.renew(owner, nowMs, nowMs + leaseMs);
   }
 
-  async release({ key, fence, attempts }: Lease, retryAtMs?: number): Promise<boolean> {
-    if (!this.#leases.isHeld(key, fence)) return false;
+  async release({ key, fence, attempts }: Lease, retryAfterMs?: number): Promise<void> {
+    if (!this.#leases.isHeld(key, fence)) return;
     const { tenant, id } = key;
-    if (retryAtMs !== undefined) {
+    if (retryAfterMs !== undefined) {
+      const retryAtMs = this.#clock.nowMs() + retryAfterMs;
       await this.#connection.write(() => this.#sql.retryTask.run(attempts + 1, retryAtMs, tenant, id));
     } else if (attempts > 0) {
       await this.#connection.write(() => this.#sql.resetAttempts.run(tenant, id));
     }
     this.#leases.release(key);
-    return this.#connection.read(() => this.#sql.dueTask.get(tenant, id, this.#nowMs())) !== undefined;
   }
 
   #run: RunQuery = <T>(query: CompiledQuery<T>) =>
@@ -224,7 +210,7 @@ export class SqliteStore implements Store {
         seq: Number(seq),
         hash: toHex(hash),
       }));
-      const seal = nextSeal(toSeal(this.#sql.lastSeal.get()), events, this.#nowMs());
+      const seal = nextSeal(toSeal(this.#sql.lastSeal.get()), events, this.#clock.nowMs());
       this.#sql.insertSeal.run(seal.n, seal.atMs, seal.count, seal.previous, seal.hash);
       for (const { pk } of rows) this.#sql.setSeal.run(seal.n, pk ?? null);
       return seal;

@@ -64,15 +64,13 @@ export interface Lease {
 export interface Leases {
   /** Up to `limit` tasks that are due and that nobody holds, the longest due first. */
   claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]>;
-  /** This task, if it is due and nobody holds it. */
-  claim(key: TaskKey, owner: string, leaseMs: number): Promise<Lease | undefined>;
   /** Hold on to everything that is still held. */
   renew(owner: string, leaseMs: number): Promise<void>;
   /**
-   * Give it back; with `retryAtMs` as a failed attempt that is due then. Answers whether the task is due again, because
-   * something happened meanwhile. A lease that was lost changes nothing.
+   * Give it back; with `retryAfterMs` as a failed attempt that is not due before then, unless something is appended
+   * meanwhile. A lease that was lost changes nothing.
    */
-  release(lease: Lease, retryAtMs?: number): Promise<boolean>;
+  release(lease: Lease, retryAfterMs?: number): Promise<void>;
 }
 
 export const PAGE_SIZE_MAX = 200;

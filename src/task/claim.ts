@@ -92,9 +92,9 @@ export function decideDoubt(task: Task, command: Command & { type: "doubt" }, no
       ? []
       : [{ type: "effect-unknown", effectId: effect.effectId, why: command.why } as const];
   // Somebody wants the task to end: the doubt is told with its end (decideCancel), not asked about.
-  if (command.then === "retry" || task.cancelRequestedBy) return accept(...unknown);
+  if (command.onAmbiguous === "retry" || task.cancelRequestedBy) return accept(...unknown);
   const tool = task.calls[effect.callId]?.tool ?? effect.callId;
-  if (command.then === "fail" || !command.draft) {
+  if (command.onAmbiguous === "fail" || !command.draft) {
     return accept(...unknown, ...closeRequests(task, task.principal), {
       type: "task-failed",
       message: `outcome of ${tool} is unknown: ${command.why}`,

@@ -67,7 +67,7 @@ export type Command =
       readonly type: "doubt";
       readonly effectId: string;
       readonly why: string;
-      readonly then: "ask" | "fail" | "retry";
+      readonly onAmbiguous: "ask" | "fail" | "retry";
       readonly draft?: RequestDraft & { kind: "in-doubt" };
     }
   | {

@@ -92,7 +92,7 @@ export function rowsOf(task: Task, events: readonly TaskEvent[], blobs: readonly
 }
 
 /** A paused task wakes at its earliest deadline, a working one at once, one that is over never. */
-function wakeAtMs(task: Task): number | null {
+export function wakeAtMs(task: Task): number | null {
   if (isOver(task)) return null;
   const open = openRequests(task);
   if (open.length === 0) return task.updatedAtMs;

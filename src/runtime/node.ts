@@ -1,0 +1,45 @@
+/** One working node: the runtime, a worker with its waker, and the sealer. */
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Store } from "../store/store.ts";
+import { wakeAtMs } from "../task/rows.ts";
+import type { Agents } from "./agent.ts";
+import { Runtime } from "./runtime.ts";
+import { Sealer } from "./sealer.ts";
+import { SqlWaker, type SqlWakerOptions, type Waker } from "./waker.ts";
+import { Worker } from "./worker.ts";
+
+export interface NodeParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly agents: Agents;
+  readonly waker?: Omit<SqlWakerOptions, "leases" | "clock" | "owner">;
+}
+
+export interface HoldpointNode {
+  readonly runtime: Runtime;
+  /** Finishes what is under way, seals it, and takes nothing new. The store stays open. */
+  stop(): Promise<void>;
+}
+
+export function startNode({ store, clock, ids, agents, waker: options }: NodeParts): HoldpointNode {
+  const runtime = new Runtime({ store, clock, ids, agents });
+  const worker = new Worker({ runtime, clock, ids });
+  const waker: Waker = new SqlWaker({ leases: store, clock, owner: ids.token(), ...options });
+  const sealer = new Sealer(store, clock);
+  const forget = runtime.onChange((task) => {
+    const atMs = wakeAtMs(task);
+    if (atMs !== null) waker.hint(task.key, atMs);
+  });
+  waker.start((lease) => worker.advance(lease));
+  sealer.start();
+  return {
+    runtime,
+    async stop() {
+      await waker.stop();
+      forget();
+      await sealer.stop();
+    },
+  };
+}

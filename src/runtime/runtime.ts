@@ -1,0 +1,213 @@
+/**
+ * Between the wire and the log: load, decide, append, and on a conflict again. No rules live here.
+ *
+ * R1  What is acknowledged has been appended; a fault means that the outcome is not known, never that it is "no".
+ * R2  The cache is only a head start: every decision reads what the store has added since.
+ */
+import { HoldpointError } from "../errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import { messageKey, type Store, toEntries } from "../store/store.ts";
+import type { Choice, Command, Refusal } from "../task/command.ts";
+import { callDigest } from "../task/digest.ts";
+import type { Message, TaskEvent, TaskKey } from "../task/event.ts";
+import { canonicalJson, findJsonProblem, type JsonObject } from "../task/json.ts";
+import { advanceLog, replay } from "../task/log.ts";
+import { type ApprovalRequest, type Principal, parseRequestId, type Request } from "../task/request.ts";
+import { rowsOf } from "../task/rows.ts";
+import { findRequest, type Task } from "../task/task.ts";
+import { type Agents, findTool } from "./agent.ts";
+import { draftApproval } from "./drafts.ts";
+
+/** Each conflict means that somebody else got on; this many in a row means that something is broken. */
+const CONFLICTS_MAX = 200;
+const CACHE_MAX = 1000;
+
+export type Outcome =
+  | { readonly ok: true; readonly task: Task; readonly events: readonly TaskEvent[] }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/** What a person sends to a request, before the tool has said what edited arguments would do. */
+export type Answer = Omit<Choice, "requestId" | "edited"> & { readonly editedArgs?: JsonObject };
+
+/** Another worker has the task now; whatever this one still wants to write is void. */
+export class LeaseLost extends Error {}
+
+export interface RuntimeParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly agents: Agents;
+}
+
+interface Folded {
+  readonly task: Task | undefined;
+  readonly head: string | undefined;
+}
+
+export class Runtime {
+  readonly store: Store;
+  readonly agents: Agents;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #cache = new Map<string, Folded>();
+  readonly #listeners = new Set<(task: Task) => void>();
+
+  constructor({ store, clock, ids, agents }: RuntimeParts) {
+    this.store = store;
+    this.agents = agents;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  /** Called after each append of this node with the task as it is then; answers how to stop. */
+  onChange(listener: (task: Task) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async load(key: TaskKey): Promise<{ task: Task | undefined; nowMs: number }> {
+    const { folded, nowMs } = await this.#load(key);
+    return { task: folded.task, nowMs };
+  }
+
+  async submit(order: {
+    readonly tenant: string;
+    readonly agent: string;
+    readonly contextId?: string;
+    readonly principal: Principal;
+    readonly message: Message;
+  }): Promise<Outcome> {
+    const nowMs = this.#clock.nowMs();
+    const { agent, principal, message, contextId = this.#ids.uuid(nowMs) } = order;
+    if (!this.agents.has(agent)) {
+      const known = [...this.agents.keys()].join(", ");
+      throw new HoldpointError("agent-missing", `there is no agent "${agent}"; there are: ${known}`);
+    }
+    const key = { tenant: order.tenant, id: this.#ids.uuid(nowMs) };
+    return this.execute(key, [{ type: "submit", agent, contextId, principal, message }]);
+  }
+
+  /**
+   * A person decides. What the tool would do is worked out again first: if that is no longer what was shown, the
+   * request is replaced and the person is told (digest-differs).
+   */
+  async choose(tenant: string, requestId: string, answer: Answer, principal: Principal): Promise<Outcome> {
+    const unknown: Outcome = { ok: false, refusal: { code: "request-unknown", requestId } };
+    const parsed = parseRequestId(requestId);
+    if (!parsed) return unknown;
+    const key = { tenant, id: parsed.taskId };
+    const { task } = await this.load(key);
+    const record = task && findRequest(task, requestId);
+    if (!task || !record) return unknown;
+    const { request } = record;
+    if (request.kind === "approval" && !record.decision) await this.#askAgainIfChanged(task, request);
+    const edited = await this.#prepareEdit(task, request, answer);
+    if (edited && "refusal" in edited) return edited;
+    const { editedArgs: _args, ...rest } = answer;
+    const choice: Choice = { requestId: request.id, ...rest, ...(edited ? { edited } : {}) };
+    return this.execute(key, [{ type: "choose", choice, principal }]);
+  }
+
+  /** A message to a task that is under way. */
+  receive(key: TaskKey, message: Message, principal: Principal): Promise<Outcome> {
+    return this.execute(key, [{ type: "receive", message, principal, choices: [] }]);
+  }
+
+  cancel(key: TaskKey, principal: Principal): Promise<Outcome> {
+    return this.execute(key, [{ type: "cancel", principal }]);
+  }
+
+  /** The one way to change a task. With `fence`, as the worker that holds that lease. */
+  async execute(key: TaskKey, commands: readonly Command[], fence?: number): Promise<Outcome> {
+    for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
+      const { folded, nowMs } = await this.#load(key);
+      const result = advanceLog(folded.task, commands, { key, nowMs, epoch: this.store.epoch });
+      if (!result.ok) return result;
+      if (!result.task) return { ok: false, refusal: { code: "task-unknown" } };
+      if (result.events.length === 0) return { ok: true, task: result.task, events: [] };
+
+      const entries = toEntries(key, folded.head, result.events);
+      const rows = rowsOf(result.task, result.events, result.blobs);
+      const appended = await this.store.append(key, folded.task?.version ?? 0, entries, rows, fence);
+      if (appended === "fenced") throw new LeaseLost(`task ${key.id}: another worker holds it`);
+      if (appended === "appended") {
+        this.#remember(key, { task: result.task, head: entries.at(-1)?.hash });
+        for (const listener of this.#listeners) listener(result.task);
+        return { ok: true, task: result.task, events: result.events };
+      }
+      const earlier = await this.#findEarlier(key, commands);
+      if (earlier) return earlier;
+    }
+    throw new HoldpointError(
+      "store-contended",
+      `task ${key.id}: ${CONFLICTS_MAX} conflicts in a row. Its rows may disagree with its log; run "holdpoint audit verify".`,
+    );
+  }
+
+  /** A message that was sent before gives what it gave then; the same id with another body is refused. */
+  async #findEarlier(key: TaskKey, commands: readonly Command[]): Promise<Outcome | undefined> {
+    for (const command of commands) {
+      if (command.type !== "submit" && command.type !== "receive") continue;
+      const { message, principal } = command;
+      const id = await this.store.findMessage(key.tenant, messageKey(principal, message.messageId));
+      if (id === undefined) continue;
+      const { task } = await this.load({ tenant: key.tenant, id });
+      const same = task?.messages.some((known) => canonicalJson(known.message) === canonicalJson(message));
+      if (task && same && (command.type === "submit" || id === key.id)) return { ok: true, task, events: [] };
+      return { ok: false, refusal: { code: "message-reused", messageId: message.messageId } };
+    }
+    return undefined;
+  }
+
+  async #askAgainIfChanged(task: Task, request: ApprovalRequest): Promise<void> {
+    const tool = findTool(this.agents, task, request.tool);
+    // A tool that is gone refuses its calls when the task goes on.
+    if (!tool) return;
+    const facts = await tool.prepare(request.args);
+    const scope = { key: task.key, epoch: this.store.epoch };
+    if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return;
+    const draft = draftApproval(tool, { ...request, expiresAtMs: request.expiresAtMs }, facts);
+    await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft }]);
+  }
+
+  async #prepareEdit(task: Task, request: Request, { editedArgs }: Answer) {
+    if (editedArgs === undefined) return undefined;
+    const tool = request.kind === "approval" ? findTool(this.agents, task, request.tool) : undefined;
+    const problem = findJsonProblem(editedArgs);
+    const invalid = (pointer: string, detail: string) => ({
+      ok: false as const,
+      refusal: { code: "choice-invalid" as const, requestId: request.id, pointer, detail },
+    });
+    if (problem) return invalid(`/editedArgs${problem.pointer}`, problem.text);
+    if (!tool) return invalid("/editedArgs", "there is no tool whose arguments could be changed");
+    return { args: editedArgs, facts: await tool.prepare(editedArgs) };
+  }
+
+  async #load(key: TaskKey): Promise<{ folded: Folded; nowMs: number }> {
+    const cached = this.#cache.get(nameOf(key));
+    const { events, head, nowMs } = await this.store.read(key, cached?.task?.version ?? 0);
+    const folded =
+      events.length === 0 && cached ? cached : { task: replay(key, events, cached?.task), head: head ?? cached?.head };
+    if (folded.task) this.#remember(key, folded);
+    return { folded, nowMs };
+  }
+
+  #remember(key: TaskKey, folded: Folded): void {
+    const name = nameOf(key);
+    const known = this.#cache.get(name);
+    // Two readers may finish out of order; the longer log wins.
+    if ((known?.task?.version ?? 0) > (folded.task?.version ?? 0)) return;
+    this.#cache.delete(name);
+    this.#cache.set(name, folded);
+    if (this.#cache.size <= CACHE_MAX) return;
+    for (const oldest of this.#cache.keys()) {
+      this.#cache.delete(oldest);
+      break;
+    }
+  }
+}
+
+function nameOf({ tenant, id }: TaskKey): string {
+  return `${tenant}\n${id}`;
+}

@@ -1,0 +1,125 @@
+/**
+ * Who calls `advance` when a task is due. `wake_at`, written by `append`, is the truth; a hint only makes it sooner.
+ * The SQL waker works on leases and is right for every store; engines that people already run are adapters of the port.
+ *
+ * W1  A task is advanced by one worker at a time, which holds its lease.
+ * W2  Losing every hint costs at most one poll.
+ */
+import { isFault } from "../errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Lease, Leases } from "../store/store.ts";
+import type { TaskKey } from "../task/event.ts";
+import { LeaseLost } from "./runtime.ts";
+
+export interface Waker {
+  /** The task may be due at `atMs`. */
+  hint(key: TaskKey, atMs: number): void;
+  start(advance: (lease: Lease) => Promise<void>): void;
+  /** Takes nothing new and waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+export interface SqlWakerOptions {
+  readonly leases: Leases;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly concurrency?: number;
+  readonly pollMs?: number;
+  readonly leaseMs?: number;
+  readonly heartbeatMs?: number;
+  /** Where a failed advance is told. */
+  readonly onFailure?: (key: TaskKey, error: unknown) => void;
+}
+
+const BACKOFF_FIRST_MS = 250;
+const BACKOFF_MAX_MS = 30_000;
+
+export class SqlWaker implements Waker {
+  readonly #options: Required<SqlWakerOptions>;
+  readonly #active = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #stopped = new AbortController();
+  #nap = new AbortController();
+  #loops: readonly Promise<void>[] = [];
+
+  constructor(options: SqlWakerOptions) {
+    this.#options = {
+      concurrency: 64,
+      pollMs: 1000,
+      leaseMs: 5000,
+      heartbeatMs: 1500,
+      onFailure: () => {},
+      ...options,
+    };
+  }
+
+  hint(): void {
+    this.#nap.abort();
+  }
+
+  start(advance: (lease: Lease) => Promise<void>): void {
+    this.#loops = [this.#takeDue(advance), this.#keepAlive()];
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#nap.abort();
+    await this.#loops[0];
+    await Promise.all(this.#active);
+    this.#stopped.abort();
+    await this.#loops[1];
+  }
+
+  async #takeDue(advance: (lease: Lease) => Promise<void>): Promise<void> {
+    const { leases, owner, concurrency, leaseMs, pollMs, clock } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      // A hint from here on cuts the nap short, so nothing that is due is slept over.
+      this.#nap = new AbortController();
+      const free = concurrency - this.#active.size;
+      const taken = free > 0 ? await leases.claimDue(owner, free, leaseMs).catch(noneIfDown) : [];
+      for (const lease of taken) this.#run(lease, advance);
+      if (taken.length === 0 || this.#active.size >= concurrency) await clock.sleep(pollMs, this.#nap.signal);
+    }
+  }
+
+  #run(lease: Lease, advance: (lease: Lease) => Promise<void>): void {
+    const work = this.#advance(lease, advance).finally(() => {
+      this.#active.delete(work);
+      // Somebody may be waiting for the slot.
+      this.#nap.abort();
+    });
+    this.#active.add(work);
+  }
+
+  async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
+    const { leases, onFailure } = this.#options;
+    let retryAfterMs: number | undefined;
+    try {
+      await advance(lease);
+    } catch (error) {
+      if (error instanceof LeaseLost) return;
+      onFailure(lease.key, error);
+      retryAfterMs = backoffMs(lease.attempts);
+    }
+    // While the database is away the lease runs out by itself.
+    await leases.release(lease, retryAfterMs).catch(noneIfDown);
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { leases, owner, leaseMs, heartbeatMs, clock } = this.#options;
+    while (!this.#stopped.signal.aborted) {
+      await clock.sleep(heartbeatMs, this.#stopped.signal);
+      if (this.#active.size > 0) await leases.renew(owner, leaseMs).catch(noneIfDown);
+    }
+  }
+}
+
+function backoffMs(attempts: number): number {
+  return Math.min(BACKOFF_FIRST_MS * 2 ** attempts, BACKOFF_MAX_MS);
+}
+
+/** Polling is the floor: while the store is away there is nothing to take, and the next poll asks again. */
+function noneIfDown(error: unknown): readonly Lease[] {
+  if (isFault(error) && error.retry) return [];
+  throw error;
+}

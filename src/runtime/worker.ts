@@ -1,0 +1,253 @@
+/**
+ * Works on a task that is due: asks `next` what comes, does it, writes it down, until the task waits or is over.
+ *
+ * G1  An effect is claimed in the log before the tool is called, with facts worked out in that moment.
+ * G2  The tool gets the arguments of the log, nothing that was kept in memory.
+ * G3  A claim that this worker did not make in this very advance was cut off: it is never simply run again.
+ */
+import { isFault, unreachable } from "../errors.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { Lease } from "../store/store.ts";
+import { OPEN_REQUESTS_MAX } from "../task/choose.ts";
+import type { Command } from "../task/command.ts";
+import { callDigest } from "../task/digest.ts";
+import type { TaskKey } from "../task/event.ts";
+import { advanceLog } from "../task/log.ts";
+import { next, type Step } from "../task/next.ts";
+import { argsOf, type Call, callStatus, type Effect, type Task } from "../task/task.ts";
+import { type Agent, type Finished, findTool, type Tool } from "./agent.ts";
+import { deadlineOf, draftApproval, draftInDoubt } from "./drafts.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** After this many failures in a row the task ends; nothing is silently stuck. */
+export const ATTEMPTS_MAX = 5;
+/** Then the slot goes to somebody else and the task, being due, comes round again. */
+const STEPS_MAX = 1000;
+/** A step that is refused again and again on an unchanged task is a failure, not a reason to spin. */
+const IDLE_MAX = 3;
+/** The outcome of an effect is worth waiting for a database that is away for a moment. */
+const FINISH_TRIES_MAX = 5;
+const FINISH_RETRY_MS = 200;
+
+export interface WorkerParts {
+  readonly runtime: Runtime;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+export class Worker {
+  readonly #runtime: Runtime;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #running = new Map<string, AbortController>();
+
+  constructor({ runtime, clock, ids }: WorkerParts) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+    this.#ids = ids;
+    runtime.onChange((task) => {
+      if (task.cancelRequestedBy || task.end) this.#running.get(nameOf(task.key))?.abort();
+    });
+  }
+
+  /** Works until the task waits or is over. A failure counts; the last one that counts ends the task. */
+  async advance(lease: Lease): Promise<void> {
+    const { key, fence, attempts } = lease;
+    const abort = new AbortController();
+    this.#running.set(nameOf(key), abort);
+    try {
+      await this.#work(key, fence, abort.signal);
+    } catch (error) {
+      const final = attempts + 1 >= ATTEMPTS_MAX && !(isFault(error) && error.retry);
+      if (!final) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      const message = `gave up after ${ATTEMPTS_MAX} failed attempts: ${why}`;
+      await this.#runtime.execute(key, [{ type: "fail", message, code: "advance-failed" }], fence);
+    } finally {
+      this.#running.delete(nameOf(key));
+    }
+  }
+
+  async #work(key: TaskKey, fence: number, signal: AbortSignal): Promise<void> {
+    let version = 0;
+    let idle = 0;
+    for (let steps = 0; steps < STEPS_MAX; steps++) {
+      const { task, nowMs } = await this.#runtime.load(key);
+      if (!task) return;
+      idle = task.version === version ? idle + 1 : 0;
+      version = task.version;
+      const agent = this.#runtime.agents.get(task.agent);
+      if (!agent) {
+        const message = `the agent "${task.agent}" is no longer configured`;
+        await this.#runtime.execute(key, [{ type: "fail", message, code: "agent-missing" }], fence);
+        return;
+      }
+      const step = next(task, (name) => agent.tools.get(name)?.gated, nowMs);
+      if (step.type === "rest") return;
+      if (idle >= IDLE_MAX) throw new Error(`"${step.type}" was refused ${IDLE_MAX} times in a row`);
+      if (step.type === "run") await this.#run(task, agent, step.call, fence, signal);
+      else if (step.type === "settle") await this.#settle(task, agent, step.effect, fence, signal, nowMs);
+      else await this.#record(task, agent, step, fence, signal, nowMs);
+    }
+  }
+
+  /** Steps that only write: as many as follow from each other go into one append. */
+  async #record(
+    task: Task,
+    agent: Agent,
+    first: Recordable,
+    fence: number,
+    signal: AbortSignal,
+    nowMs: number,
+  ): Promise<void> {
+    const now = { key: task.key, nowMs, epoch: this.#runtime.store.epoch };
+    const commands: Command[] = [];
+    let ahead = task;
+    for (let step: Step = first; ; ) {
+      if (step.type === "rest" || step.type === "run" || step.type === "settle") break;
+      if (step.type === "think" && commands.length > 0) break;
+      commands.push(...(await this.#commandsFor(ahead, agent, step, signal, nowMs)));
+      const result = advanceLog(task, commands, now);
+      if (!result.ok || !result.task) break;
+      ahead = result.task;
+      step = next(ahead, (name) => agent.tools.get(name)?.gated, nowMs);
+    }
+    // A refusal means that the task has moved meanwhile; the next round looks at it afresh.
+    await this.#runtime.execute(task.key, commands, fence);
+  }
+
+  async #commandsFor(
+    task: Task,
+    agent: Agent,
+    step: Recordable,
+    signal: AbortSignal,
+    nowMs: number,
+  ): Promise<Command[]> {
+    switch (step.type) {
+      case "think": {
+        const reply = await agent.think(task, signal);
+        return [{ type: "reply", turn: step.turn, ...reply }];
+      }
+      case "ask":
+        return this.#ask(task, agent, step.calls, nowMs);
+      case "refuse":
+        return [{ type: "refuse-call", callId: step.call.callId, code: step.code, text: step.text }];
+      case "expire":
+        return [{ type: "expire" }];
+      case "cancel":
+        return [{ type: "cancel", principal: task.cancelRequestedBy ?? task.principal }];
+      case "complete":
+        return [{ type: "complete", message: step.message }];
+      default:
+        return unreachable(step);
+    }
+  }
+
+  /** All questions of a turn at once; more than a person can be asked are refused. */
+  async #ask(task: Task, agent: Agent, calls: readonly Call[], nowMs: number): Promise<Command[]> {
+    const refused = calls.slice(OPEN_REQUESTS_MAX).map(({ callId }): Command => {
+      const text = `More than ${OPEN_REQUESTS_MAX} calls of one turn need approval; this one was not asked.`;
+      return { type: "refuse-call", callId, code: "too-many-requests", text };
+    });
+    const drafts = await Promise.all(
+      calls.slice(0, OPEN_REQUESTS_MAX).flatMap((call) => {
+        const tool = findTool(this.#runtime.agents, task, call.tool);
+        const about = { ...call, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
+        return tool ? [tool.prepare(call.args).then((facts) => draftApproval(tool, about, facts))] : [];
+      }),
+    );
+    return [...refused, { type: "open", drafts }];
+  }
+
+  /** The gate, from the worker's side: work out what would run, claim it, run it, write down what came of it. */
+  async #run(task: Task, agent: Agent, call: Call, fence: number, signal: AbortSignal): Promise<void> {
+    const tool = agent.tools.get(call.tool);
+    if (!tool) return;
+    const args = argsOf(task, call);
+    const facts = await tool.prepare(args);
+    const status = callStatus(task, call);
+    if (status.type === "allowed") {
+      const scope = { key: task.key, epoch: this.#runtime.store.epoch };
+      if (callDigest(scope, status.requestId, call.tool, args, facts) !== status.digest) {
+        await this.#askAgain(task, agent, tool, call, fence);
+        return;
+      }
+    }
+    const token = this.#ids.token();
+    const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";
+    const claim: Command = { type: "claim", callId: call.callId, token, gated: tool.gated, facts, mayRetry };
+    const claimed = await this.#runtime.execute(task.key, [claim], fence);
+    if (!claimed.ok) return;
+    const effect = Object.values(claimed.task.effects).find((candidate) => candidate.token === token);
+    if (!effect) return;
+    const idempotencyKey = effect.requestId ?? `${task.key.id}-${call.callId}`;
+    const finished = await runTool(tool, { args, facts, idempotencyKey, signal });
+    await this.#finish(task.key, { type: "finish", effectId: effect.effectId, token, ...finished }, fence);
+  }
+
+  /** What was approved is no longer what would run: ask about that, with a fresh deadline. */
+  async #askAgain(task: Task, agent: Agent, tool: Tool, call: Call, fence: number): Promise<void> {
+    const args = argsOf(task, call);
+    const { nowMs } = await this.#runtime.load(task.key);
+    const about = { callId: call.callId, args, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
+    const draft = draftApproval(tool, about, await tool.prepare(args));
+    await this.#runtime.execute(task.key, [{ type: "ask-again", callId: call.callId, draft }], fence);
+  }
+
+  async #finish(key: TaskKey, command: Command, fence: number): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#runtime.execute(key, [command], fence);
+        return;
+      } catch (error) {
+        if (!isFault(error) || !error.retry || tries >= FINISH_TRIES_MAX) throw error;
+        await this.#clock.sleep(FINISH_RETRY_MS * tries);
+      }
+    }
+  }
+
+  /** G3. */
+  async #settle(
+    task: Task,
+    agent: Agent,
+    effect: Effect,
+    fence: number,
+    signal: AbortSignal,
+    nowMs: number,
+  ): Promise<void> {
+    const call = task.calls[effect.callId];
+    const tool = call && agent.tools.get(call.tool);
+    const why = "the worker stopped before it could write down the outcome";
+    const doubt = { type: "doubt", effectId: effect.effectId, why } as const;
+    if (!call || !tool) {
+      await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: "fail" }], fence);
+      return;
+    }
+    const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";
+    if (mayRetry && effect.status.type === "unknown") return this.#run(task, agent, call, fence, signal);
+    if (mayRetry || tool.onAmbiguous === "fail") {
+      await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: mayRetry ? "retry" : "fail" }], fence);
+      return;
+    }
+    const args = argsOf(task, call);
+    const facts = await tool.prepare(args);
+    const draft = draftInDoubt(agent, tool, call, effect, args, facts, nowMs);
+    await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: "ask", draft }], fence);
+  }
+}
+
+type Recordable = Exclude<Step, { type: "rest" | "run" | "settle" }>;
+
+/** A tool that throws has failed; that is a result for the model, not a broken worker. */
+async function runTool(tool: Tool, work: Parameters<Tool["run"]>[0]): Promise<Finished> {
+  try {
+    return await tool.run(work);
+  } catch (error) {
+    return { outcome: "failed", result: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function nameOf({ tenant, id }: TaskKey): string {
+  return `${tenant}\n${id}`;
+}
