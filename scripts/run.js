@@ -31,7 +31,7 @@ function installIfNeeded() {
 }
 
 installIfNeeded();
-const [command = "holdpoint", ...args] = process.argv.slice(2);
+const [command = "node", ...args] = process.argv.slice(2);
 const child = spawn(command, args, {
   cwd: root,
   stdio: "inherit",

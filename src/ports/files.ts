@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -28,7 +29,8 @@ export function fileExists(path: string): boolean {
   return existsSync(path);
 }
 
-export function readText(path: string): string {
+/** `path` may be a file descriptor: 0 is standard input. */
+export function readText(path: string | number): string {
   return readFileSync(path, "utf8");
 }
 
@@ -41,4 +43,12 @@ export function writePrivateFile(path: string, text: string): void {
 
 export function removeFile(path: string): void {
   rmSync(path, { force: true });
+}
+
+export function listFolder(path: string): readonly string[] {
+  return readdirSync(path).sort();
+}
+
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true });
 }

@@ -1,0 +1,11 @@
+/** What an embedding program uses. */
+export { HoldpointError, isFault } from "./errors.ts";
+export { type Clock, systemClock } from "./ports/clock.ts";
+export { type Ids, systemIds } from "./ports/ids.ts";
+export type { Agent, Agents, Finished, Reply, Tool, Work } from "./runtime/agent.ts";
+export { type HoldpointNode, startNode } from "./runtime/node.ts";
+export type { Answer, Outcome, Runtime } from "./runtime/runtime.ts";
+export type { Waker } from "./runtime/waker.ts";
+export { verifyAudit } from "./store/seal.ts";
+export { SqliteStore } from "./store/sqlite.ts";
+export type { Store } from "./store/store.ts";
