@@ -41,7 +41,7 @@ export class Sealer {
       while (await this.#audit.sealNext(EVENTS_MAX)) await this.#clock.turn();
     } catch (error) {
       // The events are still there: the next round seals them.
-      if (!isFault(error) || !error.retry) throw error;
+      if (!isFault(error)) throw error;
     }
   }
 }

@@ -101,8 +101,21 @@ export class SqlWaker implements Waker {
       onFailure(lease.key, error);
       retryAfterMs = backoffMs(lease.attempts);
     }
-    // While the database is away the lease runs out by itself.
-    await leases.release(lease, retryAfterMs).catch(noneIfDown);
+    await this.#release(lease, retryAfterMs);
+  }
+
+  /** Nobody else may take it before it is given back or has run out, so giving back is worth trying again. */
+  async #release(lease: Lease, retryAfterMs: number | undefined): Promise<void> {
+    const { leases, clock, pollMs } = this.#options;
+    for (;;) {
+      try {
+        return await leases.release(lease, retryAfterMs);
+      } catch (error) {
+        if (!isFault(error)) throw error;
+        if (this.#stopping.signal.aborted) return; // it runs out
+        await clock.sleep(pollMs, this.#stopping.signal);
+      }
+    }
   }
 
   async #keepAlive(): Promise<void> {
@@ -120,6 +133,6 @@ function backoffMs(attempts: number): number {
 
 /** Polling is the floor: while the store is away there is nothing to take, and the next poll asks again. */
 function noneIfDown(error: unknown): readonly Lease[] {
-  if (isFault(error) && error.retry) return [];
+  if (isFault(error)) return [];
   throw error;
 }

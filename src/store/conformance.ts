@@ -358,16 +358,39 @@ export const storeConformance: readonly StoreCase[] = [
     },
   },
   {
-    name: "a renewed lease is kept, one that ran out is not revived",
+    name: "a renewed lease is kept, even if it had run out, and nobody takes over from himself",
     async run(store) {
       await commit(store, keyOf("t1"), submit("a"));
-      await take(store, "a");
+      const lease = await take(store, "a", 0);
+      assert.deepEqual(await store.claimDue("a", 10, 60_000), [], "still working on it");
       await store.renew("a", 120_000);
       assert.deepEqual(await store.claimDue("b", 10, 60_000), []);
-      await commit(store, keyOf("t2"), submit("b"));
+      assert.equal(await append(store, keyOf("t1"), await prepare(store, keyOf("t1"), reply), lease.fence), "appended");
+    },
+  },
+  {
+    name: "a lease that another has taken over is not renewed",
+    async run(store) {
+      await commit(store, keyOf("t1"), submit("a"));
       await take(store, "a", 0);
+      await take(store, "b", 0);
       await store.renew("a", 60_000);
-      assert.equal((await take(store, "b")).key.id, "t2");
+      assert.equal((await take(store, "c")).key.id, "t1");
+    },
+  },
+  {
+    name: "an append beyond the end of the log is a conflict, and no seq is written twice",
+    async run(store) {
+      const key = await pause(store, "t1");
+      const ahead = await prepare(store, key, { type: "cancel", principal: owner });
+      const quiet = { ...ahead.rows, closed: [] };
+      assert.equal(await append(store, key, { ...ahead, rows: quiet, expected: 4 }), "conflict", "a gap");
+      const entries = ahead.entries.map((entry) => ({ ...entry, event: { ...entry.event, seq: 3 } }));
+      assert.equal(await append(store, key, { ...ahead, rows: quiet, entries }), "conflict", "a seq that is taken");
+      assert.deepEqual(
+        (await logOf(store, key)).map(({ type }) => type),
+        ["task-submitted", "model-replied", "request-opened"],
+      );
     },
   },
   {

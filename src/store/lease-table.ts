@@ -18,9 +18,10 @@ export class LeaseTable {
     return this.#held.size;
   }
 
-  isFree(key: TaskKey, nowMs: number): boolean {
+  /** Whether `owner` may take it: held by nobody, or by another whose lease has run out. */
+  isFree(key: TaskKey, owner: string, nowMs: number): boolean {
     const held = this.#held.get(nameOf(key));
-    return held === undefined || held.untilMs <= nowMs;
+    return held === undefined || (held.owner !== owner && held.untilMs <= nowMs);
   }
 
   take(key: TaskKey, owner: string, untilMs: number): number {
@@ -33,9 +34,9 @@ export class LeaseTable {
     return this.#held.get(nameOf(key))?.fence === fence;
   }
 
-  renew(owner: string, nowMs: number, untilMs: number): void {
+  renew(owner: string, untilMs: number): void {
     for (const held of this.#held.values()) {
-      if (held.owner === owner && held.untilMs > nowMs) held.untilMs = untilMs;
+      if (held.owner === owner) held.untilMs = untilMs;
     }
   }
 

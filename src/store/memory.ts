@@ -74,6 +74,7 @@ export class MemoryStore implements Store {
     const task = this.#tasks.get(nameOf(key));
     if (fence !== undefined && !this.#leases.isHeld(key, fence)) return "fenced";
     if ((task?.events.length ?? 0) !== expected) return "conflict";
+    if (entries.some(({ event }, i) => event.seq !== expected + i + 1)) return "conflict";
     const nowMs = this.#clock.nowMs();
     const taken = entries.some(
       ({ messageKey: name }) => name !== undefined && this.#messages.has(`${key.tenant}\n${name}`),
@@ -120,15 +121,14 @@ export class MemoryStore implements Store {
     const nowMs = this.#clock.nowMs();
     return [...this.#tasks.values()]
       .filter(({ row: { wakeAtMs }, retryAtMs }) => wakeAtMs !== null && Math.max(wakeAtMs, retryAtMs) <= nowMs)
-      .filter(({ key }) => this.#leases.isFree(key, nowMs))
+      .filter(({ key }) => this.#leases.isFree(key, owner, nowMs))
       .sort((a, b) => (a.row.wakeAtMs ?? 0) - (b.row.wakeAtMs ?? 0))
       .slice(0, limit)
       .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
   }
 
   async renew(owner: string, leaseMs: number): Promise<void> {
-    const nowMs = this.#clock.nowMs();
-    this.#leases.renew(owner, nowMs, nowMs + leaseMs);
+    this.#leases.renew(owner, this.#clock.nowMs() + leaseMs);
   }
 
   async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {

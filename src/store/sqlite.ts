@@ -164,14 +164,13 @@ export class SqliteStore implements Store {
         key: { tenant: String(tenant), id: String(id) },
         attempts: Number(attempts),
       }))
-      .filter(({ key }) => this.#leases.isFree(key, nowMs))
+      .filter(({ key }) => this.#leases.isFree(key, owner, nowMs))
       .slice(0, limit)
       .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
   }
 
   async renew(owner: string, leaseMs: number): Promise<void> {
-    const nowMs = this.#clock.nowMs();
-    this.#leases.renew(owner, nowMs, nowMs + leaseMs);
+    this.#leases.renew(owner, this.#clock.nowMs() + leaseMs);
   }
 
   async release({ key, fence, attempts }: Lease, retryAfterMs?: number): Promise<void> {

@@ -62,9 +62,12 @@ export interface Lease {
 
 /** `wake_at` is the truth; a lease only says who looks after it now. */
 export interface Leases {
-  /** Up to `limit` tasks that are due and that nobody holds, the longest due first. */
+  /**
+   * Up to `limit` tasks that are due, the longest due first, held by nobody or by another whose lease has run out. An
+   * owner never takes over from itself: what it holds, it is still working on (I23).
+   */
   claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]>;
-  /** Hold on to everything that is still held. */
+  /** Hold on to everything that `owner` holds; what another has taken over is lost. */
   renew(owner: string, leaseMs: number): Promise<void>;
   /**
    * Give it back; with `retryAfterMs` as a failed attempt that is not due before then, unless something is appended
