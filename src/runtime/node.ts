@@ -14,7 +14,7 @@ export interface NodeParts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly agents: Agents;
-  readonly waker?: Omit<SqlWakerOptions, "leases" | "clock" | "owner">;
+  readonly waker?: Omit<SqlWakerOptions, "leases" | "clock">;
 }
 
 export interface HoldpointNode {
@@ -26,7 +26,7 @@ export interface HoldpointNode {
 export function startNode({ store, clock, ids, agents, waker: options }: NodeParts): HoldpointNode {
   const runtime = new Runtime({ store, clock, ids, agents });
   const worker = new Worker({ runtime, clock, ids });
-  const waker: Waker = new SqlWaker({ leases: store, clock, owner: ids.token(), ...options });
+  const waker: Waker = new SqlWaker({ leases: store, clock, ...options });
   const sealer = new Sealer(store, clock);
   const forget = runtime.onChange((task) => {
     const atMs = wakeAtMs(task);

@@ -230,7 +230,7 @@ describe("a worker that dies in mid-tool", () => {
     // Another process, as after a crash: nobody holds the lease. The first one never comes back.
     const [lease] = await vi.waitFor(async () => {
       vi.spyOn(world.store, "renew").mockResolvedValue();
-      const leases = await world.store.claimDue("successor", 1, 0);
+      const leases = await world.store.claimDue(1, 0, []);
       expect(leases).toHaveLength(1);
       return leases;
     });

@@ -22,7 +22,6 @@ export interface Waker {
 export interface SqlWakerOptions {
   readonly leases: Leases;
   readonly clock: Clock;
-  readonly owner: string;
   readonly concurrency?: number;
   readonly pollMs?: number;
   readonly leaseMs?: number;
@@ -36,7 +35,7 @@ const BACKOFF_MAX_MS = 30_000;
 
 export class SqlWaker implements Waker {
   readonly #options: Required<SqlWakerOptions>;
-  readonly #active = new Set<Promise<void>>();
+  readonly #active = new Map<Lease, Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #stopped = new AbortController();
   #nap = new AbortController();
@@ -65,30 +64,34 @@ export class SqlWaker implements Waker {
     this.#stopping.abort();
     this.#nap.abort();
     await this.#loops[0];
-    await Promise.all(this.#active);
+    await Promise.all(this.#active.values());
     this.#stopped.abort();
     await this.#loops[1];
   }
 
   async #takeDue(advance: (lease: Lease) => Promise<void>): Promise<void> {
-    const { leases, owner, concurrency, leaseMs, pollMs, clock } = this.#options;
+    const { leases, concurrency, leaseMs, pollMs, clock } = this.#options;
     while (!this.#stopping.signal.aborted) {
       // A hint from here on cuts the nap short, so nothing that is due is slept over.
       this.#nap = new AbortController();
       const free = concurrency - this.#active.size;
-      const taken = free > 0 ? await leases.claimDue(owner, free, leaseMs).catch(noneIfDown) : [];
+      const taken = free > 0 ? await leases.claimDue(free, leaseMs, this.#working()).catch(noneIfDown) : [];
       for (const lease of taken) this.#run(lease, advance);
       if (taken.length === 0 || this.#active.size >= concurrency) await clock.sleep(pollMs, this.#nap.signal);
     }
   }
 
+  #working(): readonly Lease[] {
+    return [...this.#active.keys()];
+  }
+
   #run(lease: Lease, advance: (lease: Lease) => Promise<void>): void {
     const work = this.#advance(lease, advance).finally(() => {
-      this.#active.delete(work);
+      this.#active.delete(lease);
       // Somebody may be waiting for the slot.
       this.#nap.abort();
     });
-    this.#active.add(work);
+    this.#active.set(lease, work);
   }
 
   async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
@@ -119,10 +122,10 @@ export class SqlWaker implements Waker {
   }
 
   async #keepAlive(): Promise<void> {
-    const { leases, owner, leaseMs, heartbeatMs, clock } = this.#options;
+    const { leases, leaseMs, heartbeatMs, clock } = this.#options;
     while (!this.#stopped.signal.aborted) {
       await clock.sleep(heartbeatMs, this.#stopped.signal);
-      if (this.#active.size > 0) await leases.renew(owner, leaseMs).catch(noneIfDown);
+      if (this.#active.size > 0) await leases.renew(this.#working(), leaseMs).catch(noneIfDown);
     }
   }
 }

@@ -99,8 +99,8 @@ async function pause(
   return key;
 }
 
-async function take(store: Store, owner: string, leaseMs = 60_000): Promise<Lease> {
-  const [lease] = await store.claimDue(owner, 1, leaseMs);
+async function take(store: Store, leaseMs = 60_000): Promise<Lease> {
+  const [lease] = await store.claimDue(1, leaseMs, []);
   assert.ok(lease, "nothing is due");
   return lease;
 }
@@ -295,20 +295,20 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const lease = await take(store, "a");
+      const lease = await take(store);
       assert.deepEqual(lease.key, key);
-      assert.deepEqual(await store.claimDue("b", 10, 60_000), []);
+      assert.deepEqual(await store.claimDue(10, 60_000, []), []);
       await store.release(lease);
-      assert.deepEqual((await take(store, "b")).key, key);
+      assert.deepEqual((await take(store)).key, key);
     },
   },
   {
     name: "the longest due come first, and no more than asked for",
     async run(store) {
       for (const id of ["t1", "t2", "t3"]) await commit(store, keyOf(id), submit(id));
-      const leases = await store.claimDue("a", 2, 60_000);
+      const leases = await store.claimDue(2, 60_000, []);
       assert.equal(leases.length, 2);
-      const rest = await store.claimDue("b", 10, 60_000);
+      const rest = await store.claimDue(10, 60_000, []);
       assert.deepEqual([...leases, ...rest].map(({ key }) => key.id).sort(), ["t1", "t2", "t3"]);
     },
   },
@@ -319,11 +319,11 @@ export const storeConformance: readonly StoreCase[] = [
       await pause(store, "waits");
       await pause(store, "later", nowMs + 1_000_000);
       const due = await pause(store, "due", nowMs - 5);
-      const lease = await take(store, "a");
+      const lease = await take(store);
       assert.deepEqual(lease.key, due);
       await commit(store, due, { type: "expire" }, { type: "fail", message: "no", code: "test" });
       await store.release(lease);
-      assert.deepEqual(await store.claimDue("a", 10, 60_000), []);
+      assert.deepEqual(await store.claimDue(10, 60_000, []), []);
     },
   },
   {
@@ -331,15 +331,15 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const first = await take(store, "a");
+      const first = await take(store);
       assert.equal(first.attempts, 0);
       await store.release(first, 1_000_000);
-      assert.deepEqual(await store.claimDue("a", 10, 60_000), [], "not due before its retry");
+      assert.deepEqual(await store.claimDue(10, 60_000, []), [], "not due before its retry");
       await commit(store, key, reply);
-      const second = await take(store, "a");
+      const second = await take(store);
       assert.equal(second.attempts, 1);
       await store.release(second);
-      assert.equal((await take(store, "a")).attempts, 0);
+      assert.equal((await take(store)).attempts, 0);
     },
   },
   {
@@ -347,13 +347,13 @@ export const storeConformance: readonly StoreCase[] = [
     async run(store) {
       const key = keyOf("t1");
       await commit(store, key, submit("a"));
-      const old = await take(store, "a", 0);
-      const taken = await take(store, "b");
+      const old = await take(store, 0);
+      const taken = await take(store);
       assert.ok(taken.fence > old.fence);
       const prepared = await prepare(store, key, reply);
       assert.equal(await append(store, key, prepared, old.fence), "fenced");
       await store.release(old, 0);
-      assert.deepEqual(await store.claimDue("c", 10, 60_000), [], "a lost lease gives nothing back");
+      assert.deepEqual(await store.claimDue(10, 60_000, []), [], "a lost lease gives nothing back");
       assert.equal(await append(store, key, prepared, taken.fence), "appended");
     },
   },
@@ -361,10 +361,10 @@ export const storeConformance: readonly StoreCase[] = [
     name: "a renewed lease is kept, even if it had run out, and nobody takes over from himself",
     async run(store) {
       await commit(store, keyOf("t1"), submit("a"));
-      const lease = await take(store, "a", 0);
-      assert.deepEqual(await store.claimDue("a", 10, 60_000), [], "still working on it");
-      await store.renew("a", 120_000);
-      assert.deepEqual(await store.claimDue("b", 10, 60_000), []);
+      const lease = await take(store, 0);
+      assert.deepEqual(await store.claimDue(10, 60_000, [lease]), [], "still working on it");
+      await store.renew([lease], 120_000);
+      assert.deepEqual(await store.claimDue(10, 60_000, []), []);
       assert.equal(await append(store, keyOf("t1"), await prepare(store, keyOf("t1"), reply), lease.fence), "appended");
     },
   },
@@ -372,10 +372,10 @@ export const storeConformance: readonly StoreCase[] = [
     name: "a lease that another has taken over is not renewed",
     async run(store) {
       await commit(store, keyOf("t1"), submit("a"));
-      await take(store, "a", 0);
-      await take(store, "b", 0);
-      await store.renew("a", 60_000);
-      assert.equal((await take(store, "c")).key.id, "t1");
+      const lost = await take(store, 0);
+      await take(store, 0);
+      await store.renew([lost], 60_000);
+      assert.equal((await take(store)).key.id, "t1");
     },
   },
   {

@@ -3,40 +3,35 @@
  * at once, and whoever takes over starts with none.
  */
 import type { TaskKey } from "../task/event.ts";
-
-interface Held {
-  readonly owner: string;
-  readonly fence: number;
-  untilMs: number;
-}
+import type { Lease } from "./store.ts";
 
 export class LeaseTable {
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, { readonly fence: number; untilMs: number }>();
   #lastFence = 0;
 
   get size(): number {
     return this.#held.size;
   }
 
-  /** Whether `owner` may take it: held by nobody, or by another whose lease has run out. */
-  isFree(key: TaskKey, owner: string, nowMs: number): boolean {
+  isFree(key: TaskKey, nowMs: number): boolean {
     const held = this.#held.get(nameOf(key));
-    return held === undefined || (held.owner !== owner && held.untilMs <= nowMs);
+    return held === undefined || held.untilMs <= nowMs;
   }
 
-  take(key: TaskKey, owner: string, untilMs: number): number {
+  take(key: TaskKey, untilMs: number): number {
     const fence = ++this.#lastFence;
-    this.#held.set(nameOf(key), { owner, fence, untilMs });
+    this.#held.set(nameOf(key), { fence, untilMs });
     return fence;
   }
 
-  isHeld(key: TaskKey, fence: number): boolean {
+  isHeld({ key, fence }: Pick<Lease, "key" | "fence">): boolean {
     return this.#held.get(nameOf(key))?.fence === fence;
   }
 
-  renew(owner: string, untilMs: number): void {
-    for (const held of this.#held.values()) {
-      if (held.owner === owner) held.untilMs = untilMs;
+  renew(leases: readonly Lease[], untilMs: number): void {
+    for (const lease of leases) {
+      const held = this.#held.get(nameOf(lease.key));
+      if (held?.fence === lease.fence) held.untilMs = untilMs;
     }
   }
 

@@ -72,7 +72,7 @@ export class MemoryStore implements Store {
     fence?: number,
   ): Promise<AppendResult> {
     const task = this.#tasks.get(nameOf(key));
-    if (fence !== undefined && !this.#leases.isHeld(key, fence)) return "fenced";
+    if (fence !== undefined && !this.#leases.isHeld({ key, fence })) return "fenced";
     if ((task?.events.length ?? 0) !== expected) return "conflict";
     if (entries.some(({ event }, i) => event.seq !== expected + i + 1)) return "conflict";
     const nowMs = this.#clock.nowMs();
@@ -117,23 +117,24 @@ export class MemoryStore implements Store {
     return this.#tasks.get(nameOf(key))?.requests.get(n)?.status;
   }
 
-  async claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]> {
+  async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
     const nowMs = this.#clock.nowMs();
+    const mine = new Set(working.map(({ key }) => nameOf(key)));
     return [...this.#tasks.values()]
       .filter(({ row: { wakeAtMs }, retryAtMs }) => wakeAtMs !== null && Math.max(wakeAtMs, retryAtMs) <= nowMs)
-      .filter(({ key }) => this.#leases.isFree(key, owner, nowMs))
+      .filter(({ key }) => this.#leases.isFree(key, nowMs) && !mine.has(nameOf(key)))
       .sort((a, b) => (a.row.wakeAtMs ?? 0) - (b.row.wakeAtMs ?? 0))
       .slice(0, limit)
-      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
+      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, nowMs + leaseMs) }));
   }
 
-  async renew(owner: string, leaseMs: number): Promise<void> {
-    this.#leases.renew(owner, this.#clock.nowMs() + leaseMs);
+  async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
+    this.#leases.renew(working, this.#clock.nowMs() + leaseMs);
   }
 
   async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {
     const task = this.#tasks.get(nameOf(key));
-    if (!task || !this.#leases.isHeld(key, fence)) return;
+    if (!task || !this.#leases.isHeld({ key, fence })) return;
     this.#leases.release(key);
     task.attempts = retryAfterMs === undefined ? 0 : task.attempts + 1;
     task.retryAtMs = retryAfterMs === undefined ? 0 : this.#clock.nowMs() + retryAfterMs;

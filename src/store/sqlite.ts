@@ -6,7 +6,7 @@ import type { Ids } from "../ports/ids.ts";
 import { decodeEvent, type TaskEvent, type TaskKey } from "../task/event.ts";
 import type { Outcome } from "../task/request.ts";
 import type { ClosedRow, EffectRow, Rows } from "../task/rows.ts";
-import { LeaseTable } from "./lease-table.ts";
+import { LeaseTable, nameOf } from "./lease-table.ts";
 import { createBuilder, encodeDigest, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
 import { nextSeal } from "./seal.ts";
 import { SqliteConnection, type Synchronous, Undo } from "./sqlite-connection.ts";
@@ -80,7 +80,7 @@ export class SqliteStore implements Store {
   ): AppendResult {
     const { tenant, id } = key;
     const sql = this.#sql;
-    if (fence !== undefined && !this.#leases.isHeld(key, fence)) return "fenced";
+    if (fence !== undefined && !this.#leases.isHeld({ key, fence })) return "fenced";
     if (Number(sql.readVersion.get(tenant, id)?.version ?? 0) !== expected) return "conflict";
 
     const { task } = rows;
@@ -155,8 +155,9 @@ export class SqliteStore implements Store {
     return text(this.#sql.readRequest.get(tenant, id, n)?.status) as "open" | Outcome | undefined;
   }
 
-  async claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]> {
+  async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
     const nowMs = this.#clock.nowMs();
+    const mine = new Set(working.map(({ key }) => nameOf(key)));
     // Held tasks stay due, so look past them.
     return this.#connection
       .read(() => this.#sql.dueTasks.all(nowMs, limit + this.#leases.size))
@@ -164,17 +165,17 @@ export class SqliteStore implements Store {
         key: { tenant: String(tenant), id: String(id) },
         attempts: Number(attempts),
       }))
-      .filter(({ key }) => this.#leases.isFree(key, owner, nowMs))
+      .filter(({ key }) => this.#leases.isFree(key, nowMs) && !mine.has(nameOf(key)))
       .slice(0, limit)
-      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, owner, nowMs + leaseMs) }));
+      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, nowMs + leaseMs) }));
   }
 
-  async renew(owner: string, leaseMs: number): Promise<void> {
-    this.#leases.renew(owner, this.#clock.nowMs() + leaseMs);
+  async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
+    this.#leases.renew(working, this.#clock.nowMs() + leaseMs);
   }
 
   async release({ key, fence, attempts }: Lease, retryAfterMs?: number): Promise<void> {
-    if (!this.#leases.isHeld(key, fence)) return;
+    if (!this.#leases.isHeld({ key, fence })) return;
     const { tenant, id } = key;
     if (retryAfterMs !== undefined) {
       const retryAtMs = this.#clock.nowMs() + retryAfterMs;

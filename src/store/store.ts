@@ -63,12 +63,12 @@ export interface Lease {
 /** `wake_at` is the truth; a lease only says who looks after it now. */
 export interface Leases {
   /**
-   * Up to `limit` tasks that are due, the longest due first, held by nobody or by another whose lease has run out. An
-   * owner never takes over from itself: what it holds, it is still working on (I23).
+   * Up to `limit` tasks that are due and held by nobody, or by somebody whose lease has run out; the longest due first.
+   * Never one of `working`: a process does not take over from itself (I23).
    */
-  claimDue(owner: string, limit: number, leaseMs: number): Promise<readonly Lease[]>;
-  /** Hold on to everything that `owner` holds; what another has taken over is lost. */
-  renew(owner: string, leaseMs: number): Promise<void>;
+  claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]>;
+  /** Hold on to these, even if they had run out; what another has taken over is lost. */
+  renew(working: readonly Lease[], leaseMs: number): Promise<void>;
   /**
    * Give it back; with `retryAfterMs` as a failed attempt that is not due before then, unless something is appended
    * meanwhile. A lease that was lost changes nothing.
