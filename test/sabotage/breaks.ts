@@ -1,0 +1,350 @@
+/**
+ * Small deliberate breaks of the controls that the promise rests on. Each names the suites that must go red, every one
+ * of them; a break that nobody notices is a hole in the tests.
+ */
+
+export const SUITES = {
+  task: ["src/task"],
+  store: ["src/store"],
+  runtime: ["src/runtime"],
+  simulation: ["test/simulation", "-t", "of them hold every invariant"],
+  schedules: ["test/simulation", "-t", "alone and in pairs"],
+  kill: ["test/faults/kill.test.ts"],
+  fsync: ["test/faults/fsync.test.ts"],
+  "disk-full": ["test/faults/disk-full.test.ts"],
+  "bad-world": ["test/faults/bad-world.test.ts"],
+  postgres: ["test/postgres"],
+  scenarios: ["test/scenarios"],
+  layers: ["test/layers"],
+} as const satisfies Record<string, readonly string[]>;
+
+export type SuiteName = keyof typeof SUITES;
+
+export interface Break {
+  readonly name: string;
+  readonly file: string;
+  /** Must stand in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+  readonly caughtBy: readonly SuiteName[];
+}
+
+export const BREAKS: readonly Break[] = [
+  // The log's gate and the row's gate, each alone.
+  {
+    name: "SQLite: drop the compare of the log's version",
+    file: "src/store/sqlite.ts",
+    find: `if (Number(sql.readVersion.get(tenant, id)?.version ?? 0) !== expected) return "conflict";`,
+    replace: "",
+    caughtBy: ["store"],
+  },
+  {
+    name: "memory: drop the compare of the log's version",
+    file: "src/store/memory.ts",
+    find: `if ((task?.events.length ?? 0) !== expected) return "conflict";`,
+    replace: "",
+    caughtBy: ["store", "simulation"],
+  },
+  {
+    name: "SQLite: write a seq that is taken",
+    file: "src/store/sqlite-statements.ts",
+    find: "insertEvent: `insert into events (tenant, task_id, seq, at, body, hash, message_key) values (?, ?, ?, ?, ?, ?, ?)\n    on conflict do nothing`",
+    replace:
+      "insertEvent: `insert or replace into events (tenant, task_id, seq, at, body, hash, message_key) values (?, ?, ?, ?, ?, ?, ?)`",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: close a request that is not open",
+    file: "src/store/sqlite-statements.ts",
+    find: "n = ?4 and status = 'open' and digest = ?5",
+    replace: "n = ?4 and digest = ?5",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: close a request with another digest",
+    file: "src/store/sqlite-statements.ts",
+    find: "status = 'open' and digest = ?5 and case",
+    replace: "status = 'open' and ?5 is not null and case",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: ignore the deadline in the row",
+    file: "src/store/sqlite-statements.ts",
+    find: "when 'ahead' then expires_at is null or expires_at > ?7",
+    replace: "when 'ahead' then ?7 > 0",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: claim an effect twice",
+    file: "src/store/sqlite-statements.ts",
+    find: "insertEffect: `insert into effects (tenant, task_id, effect_id, status, token, digest) values (?, ?, ?, 'claimed', ?, ?)\n    on conflict do nothing`",
+    replace:
+      "insertEffect: `insert or replace into effects (tenant, task_id, effect_id, status, token, digest) values (?, ?, ?, 'claimed', ?, ?)`",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: end an effect under another token",
+    file: "src/store/sqlite-statements.ts",
+    find: "effect_id = ? and token = ? and status = 'claimed'",
+    replace: "effect_id = ? and ? is not null and status = 'claimed'",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: forget that a message was there before",
+    file: "src/store/sqlite-schema.ts",
+    find: "create unique index events_message",
+    replace: "create index events_message",
+    caughtBy: ["store", "kill"],
+  },
+  {
+    name: "SQLite: show another tenant's log",
+    file: "src/store/sqlite-statements.ts",
+    find: "from events where tenant = ? and task_id = ? and seq > ?",
+    replace: "from events where ? is not null and task_id = ? and seq > ?",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: drop the fencing",
+    file: "src/store/sqlite.ts",
+    find: `if (fence !== undefined && !this.#leases.isHeld({ key, fence })) return "fenced";`,
+    replace: "",
+    caughtBy: ["store"],
+  },
+  {
+    name: "memory: drop the fencing",
+    file: "src/store/memory.ts",
+    find: `if (fence !== undefined && !this.#leases.isHeld({ key, fence })) return "fenced";`,
+    replace: "",
+    caughtBy: ["store"],
+  },
+  {
+    name: "leases: everybody may work on everything",
+    file: "src/store/lease-table.ts",
+    find: "return held === undefined || held.untilMs <= nowMs;",
+    replace: "return held === undefined || held.untilMs <= nowMs || true;",
+    caughtBy: ["store"],
+  },
+  // Durability.
+  {
+    name: "SQLite: FULL to OFF, with the read-back in place",
+    file: "src/store/sqlite-connection.ts",
+    find: "pragma synchronous = ${synchronous};",
+    replace: "pragma synchronous = off;",
+    caughtBy: ["store"],
+  },
+  {
+    name: "SQLite: FULL to OFF, and nobody reads it back",
+    file: "src/store/sqlite-connection.ts",
+    find: "requireDurable(db, path, synchronous);",
+    replace: 'db.exec("pragma synchronous = off");',
+    caughtBy: ["fsync"],
+  },
+  {
+    name: "SQLite: acknowledge although the commit failed",
+    file: "src/store/sqlite-connection.ts",
+    find: "for (const { reject } of batch) reject(error);\n      return;",
+    replace: "",
+    caughtBy: ["disk-full"],
+  },
+  {
+    name: "SQLite: no lock for the writer",
+    file: "src/store/sqlite-lock.ts",
+    find: 'db.exec("commit; begin immediate");',
+    replace: 'db.exec("commit");',
+    caughtBy: ["scenarios", "bad-world"],
+  },
+  {
+    name: "SQLite: read a newer schema",
+    file: "src/store/sqlite-connection.ts",
+    find: "if (needed > SCHEMA_VERSION) {",
+    replace: "if (needed < 0) {",
+    caughtBy: ["bad-world"],
+  },
+  {
+    name: "files: readable by others",
+    file: "src/ports/files.ts",
+    find: "const PRIVATE_FILE = 0o600;",
+    replace: "const PRIVATE_FILE = 0o644;",
+    caughtBy: ["bad-world", "scenarios"],
+  },
+  {
+    name: "the clock goes back with the wall",
+    file: "src/store/store-clock.ts",
+    find: "this.#shownMs = Math.max(wallMs, this.#shownMs + passedMs);",
+    replace: "this.#shownMs = wallMs + 0 * passedMs;",
+    caughtBy: ["store"],
+  },
+  // The rules.
+  {
+    name: "decide: a request takes a second decision",
+    file: "src/task/choose.ts",
+    find: "if (record.decision) return judgeLate(task, record, decision);",
+    replace: "",
+    caughtBy: ["task", "runtime"],
+  },
+  {
+    name: "decide: ignore the deadline",
+    file: "src/task/choose.ts",
+    find: "request.expiresAtMs !== null && request.expiresAtMs <= now.nowMs",
+    replace: "request.expiresAtMs !== null && request.expiresAtMs < 0",
+    caughtBy: ["task"],
+  },
+  {
+    name: "decide: ignore the digest that was sent",
+    file: "src/task/choose.ts",
+    find: "if (choice.digest !== undefined && choice.digest !== request.digest) {",
+    replace: "if (choice.digest === request.digest && choice.digest === undefined) {",
+    caughtBy: ["task"],
+  },
+  {
+    name: "decide: a timeout approves",
+    file: "src/task/choose.ts",
+    find: `closedBy(id, digest, "expired", "deadline", task.principal)`,
+    replace: `closedBy(id, digest, "approved", "deadline", task.principal)`,
+    caughtBy: ["task", "simulation"],
+  },
+  {
+    name: "decide: a task that is over goes on",
+    file: "src/task/decide.ts",
+    find: 'if (task.end) return refuse({ code: "task-over", state: stateOf(task), message: task.end.message });\n\n  switch',
+    replace: "switch",
+    caughtBy: ["task", "simulation"],
+  },
+  {
+    name: "decide: the end leaves requests open",
+    file: "src/task/choose.ts",
+    find: `return openRequests(task).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal));`,
+    replace:
+      'return openRequests(task).slice(99).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal));',
+    caughtBy: ["task", "simulation"],
+  },
+  {
+    name: "claim: skip the digest check",
+    file: "src/task/claim.ts",
+    find: `if (digest !== status.digest) return no("what would run is not what was approved");`,
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "claim: a gated call needs nobody",
+    file: "src/task/claim.ts",
+    find: `if (call.requestIds.length > 0 || command.gated) return no("nobody has approved it");`,
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "claim: run at a pause",
+    file: "src/task/claim.ts",
+    find: `if (openRequests(task).length > 0) return no("another request of this task is still open");`,
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "claim: report under another's token",
+    file: "src/task/claim.ts",
+    find: `if (effect.token !== command.token) return lost("claimed under another token");`,
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "claim: run again without being asked",
+    file: "src/task/claim.ts",
+    find: `if (!command.mayRetry) return no("its outcome is unknown and nobody has said what to do");`,
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "next: run the gated call first",
+    file: "src/task/next.ts",
+    find: "else if (gated || call.requestIds.length > 0) ask.push(call);",
+    replace: "else if (gated && call.requestIds.length > 0) ask.push(call);",
+    caughtBy: ["task", "simulation"],
+  },
+  {
+    name: "digest: leave out the arguments",
+    file: "src/task/digest.ts",
+    find: "    plan: facts.plan,\n    args,",
+    replace: "    plan: facts.plan,",
+    caughtBy: ["task"],
+  },
+  {
+    name: "digest: leave out the policy",
+    file: "src/task/digest.ts",
+    find: "    policy: facts.policyVersion,\n",
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "chain: events do not follow each other",
+    file: "src/task/digest.ts",
+    find: "return sha256(`${previous}\\n${JSON.stringify",
+    replace: "return sha256(`\\n${JSON.stringify",
+    caughtBy: ["task", "store"],
+  },
+  {
+    name: "seal: does not cover the events",
+    file: "src/store/seal.ts",
+    find: "return sha256([JSON.stringify([n, atMs, previous]), ...lines].join",
+    replace: "return sha256([JSON.stringify([n, atMs, previous]), ...lines.slice(99999)].join",
+    caughtBy: ["store"],
+  },
+  {
+    name: "json: take duplicate keys",
+    file: "src/task/json.ts",
+    find: "if (top.keys.has(name)) return place(top, name);",
+    replace: "",
+    caughtBy: ["task"],
+  },
+  {
+    name: "json: take lone surrogates",
+    file: "src/task/json.ts",
+    find: `return value.isWellFormed() ? undefined : { pointer, text: "a lone surrogate is not valid text" };`,
+    replace: "return undefined;",
+    caughtBy: ["task"],
+  },
+  // The worker.
+  {
+    name: "worker: claim after the effect",
+    file: "src/runtime/worker.ts",
+    find: "const claimed = await this.#runtime.execute(task.key, [claim], fence);",
+    replace:
+      'await runTool(tool, { args, facts, idempotencyKey: status.type === "allowed" ? status.requestId : `${task.key.id}-${call.callId}`, signal });\n    const claimed = await this.#runtime.execute(task.key, [claim], fence);',
+    caughtBy: ["simulation", "kill"],
+  },
+  {
+    name: "worker: what was cut off is simply run again",
+    file: "src/runtime/worker.ts",
+    find: '    const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";\n    if (mayRetry && effect',
+    replace: "    const mayRetry = true;\n    if (mayRetry && effect",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "worker: not ask again when the plan has changed",
+    file: "src/runtime/worker.ts",
+    find: "if (callDigest(scope, status.requestId, call.tool, args, facts) !== status.digest) {",
+    replace: "if (scope.epoch === undefined) {",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "runtime: trust the cache",
+    file: "src/runtime/runtime.ts",
+    find: "const cached = this.#cache.get(nameOf(key));",
+    replace:
+      "const cached = this.#cache.get(nameOf(key));\n    if (cached) return { folded: cached, nowMs: (await this.store.read(key, 1e9)).nowMs };",
+    caughtBy: ["simulation"],
+  },
+  {
+    name: "runtime: a changed plan is not asked about again",
+    file: "src/runtime/runtime.ts",
+    find: `if (request.kind === "approval" && !record.decision) await this.#askAgainIfChanged(task, request);`,
+    replace: "",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "waker: no heartbeat",
+    file: "src/runtime/waker.ts",
+    find: "if (this.#active.size > 0) await leases.renew",
+    replace: "if (this.#active.size > 99) await leases.renew",
+    caughtBy: ["runtime"],
+  },
+];

@@ -1,0 +1,99 @@
+/**
+ * `npm run sabotage [-- --only text]`: applies each break alone, in a copy of the tree, and runs the suites that it
+ * names. Fails unless every break is caught by every suite that it names, and the unbroken tree by none.
+ */
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { BREAKS, type Break, SUITES, type SuiteName } from "./breaks.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const COPIED = ["src", "test", "bin", "scripts", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json"];
+const SUITE_TIMEOUT_MS = 240_000;
+
+const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
+const chosen = BREAKS.filter(({ name }) => name.includes(values.only));
+const since = performance.now();
+const missed: string[] = [];
+
+const needed = [...new Set(chosen.flatMap(({ caughtBy }) => caughtBy))];
+await inParallel(needed, async (folder, suite) => {
+  const verdict = await runSuite(folder, suite);
+  if (verdict !== "green") missed.push(`the unbroken tree: "${suite}" is ${verdict}`);
+  say(verdict === "green" ? "✓" : "✗", `unbroken: ${suite} is ${verdict}`);
+});
+if (missed.length === 0) {
+  await inParallel(chosen, async (folder, broken) => {
+    const path = join(folder, broken.file);
+    const original = readFileSync(path, "utf8");
+    writeFileSync(path, apply(broken, original));
+    for (const suite of broken.caughtBy) {
+      const verdict = await runSuite(folder, suite);
+      say(verdict === "red" ? "✓" : "✗", `${broken.name}: ${suite} is ${verdict}`);
+      if (verdict !== "red") missed.push(`${broken.name}: "${suite}" did not catch it (${verdict})`);
+    }
+    writeFileSync(path, original);
+  });
+}
+const seconds = Math.round((performance.now() - since) / 1000);
+console.log(`\n${chosen.length} breaks, ${missed.length} not caught, ${seconds} s`);
+for (const line of missed) console.log(`  ${line}`);
+process.exitCode = missed.length === 0 ? 0 : 1;
+
+function say(mark: string, text: string): void {
+  console.log(`${mark} ${String(Math.round((performance.now() - since) / 1000)).padStart(4)} s  ${text}`);
+}
+
+function apply({ name, find, replace }: Break, text: string): string {
+  const count = text.split(find).length - 1;
+  if (count !== 1) throw new Error(`"${name}": what it breaks stands ${count} times in the file; bring it up to date`);
+  return text.replace(find, () => replace);
+}
+
+/** One copy of the tree for each core, so that breaks do not meet. */
+async function inParallel<T>(items: readonly T[], work: (folder: string, item: T) => Promise<void>): Promise<void> {
+  const queue = [...items];
+  await Promise.all(
+    Array.from({ length: Math.min(availableParallelism(), queue.length) }, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "sabotage-"));
+      for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+      symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+      try {
+        for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(folder, item);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    }),
+  );
+}
+
+type Verdict = "green" | "red" | "broken beyond testing";
+
+/** Red means that tests ran and some failed; a tree that does not even load proves nothing. */
+async function runSuite(folder: string, suite: SuiteName): Promise<Verdict> {
+  const report = join(folder, "sabotage-report.json");
+  rmSync(report, { force: true });
+  const args = ["run", "--reporter=json", `--outputFile=${report}`, "--bail=1", ...SUITES[suite]];
+  const child = spawn(join(ROOT, "node_modules", ".bin", "vitest"), args, {
+    cwd: folder,
+    stdio: "ignore",
+    detached: true,
+  });
+  const timer = setTimeout(() => child.pid && process.kill(-child.pid, "SIGKILL"), SUITE_TIMEOUT_MS);
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  clearTimeout(timer);
+  if (code === 0) return "green";
+  const { numFailedTests } = readReport(report);
+  return numFailedTests > 0 ? "red" : "broken beyond testing";
+}
+
+function readReport(path: string): { numFailedTests: number } {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as { numFailedTests: number };
+  } catch {
+    return { numFailedTests: 0 };
+  }
+}
