@@ -10,7 +10,7 @@ import type { Ids } from "../ports/ids.ts";
 import { messageKey, type Store, toEntries } from "../store/store.ts";
 import type { Choice, Command, Refusal } from "../task/command.ts";
 import { callDigest } from "../task/digest.ts";
-import type { Message, TaskEvent, TaskKey } from "../task/event.ts";
+import { type Message, nameOf, type TaskEvent, type TaskKey } from "../task/event.ts";
 import { canonicalJson, findJsonProblem, type JsonObject } from "../task/json.ts";
 import { advanceLog, replay } from "../task/log.ts";
 import { type ApprovalRequest, type Principal, parseRequestId, type Request } from "../task/request.ts";
@@ -167,7 +167,7 @@ export class Runtime {
     const facts = await tool.prepare(request.args);
     const scope = { key: task.key, epoch: this.store.epoch };
     if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return;
-    const draft = draftApproval(tool, { ...request, expiresAtMs: request.expiresAtMs }, facts);
+    const draft = draftApproval(tool, request, facts);
     await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft }]);
   }
 
@@ -206,8 +206,4 @@ export class Runtime {
       break;
     }
   }
-}
-
-function nameOf({ tenant, id }: TaskKey): string {
-  return `${tenant}\n${id}`;
 }

@@ -12,7 +12,7 @@ import type { Lease } from "../store/store.ts";
 import { OPEN_REQUESTS_MAX } from "../task/choose.ts";
 import type { Command } from "../task/command.ts";
 import { callDigest } from "../task/digest.ts";
-import type { TaskKey } from "../task/event.ts";
+import { nameOf, type TaskKey } from "../task/event.ts";
 import { advanceLog } from "../task/log.ts";
 import { next, type Step } from "../task/next.ts";
 import { argsOf, type Call, callStatus, type Effect, type Task } from "../task/task.ts";
@@ -246,8 +246,4 @@ async function runTool(tool: Tool, work: Parameters<Tool["run"]>[0]): Promise<Fi
   } catch (error) {
     return { outcome: "failed", result: error instanceof Error ? error.message : String(error) };
   }
-}
-
-function nameOf({ tenant, id }: TaskKey): string {
-  return `${tenant}\n${id}`;
 }

@@ -2,7 +2,7 @@
  * Leases of one process, in memory. Right where one process is the only writer: when it dies, all its leases are gone
  * at once, and whoever takes over starts with none.
  */
-import type { TaskKey } from "../task/event.ts";
+import { nameOf, type TaskKey } from "../task/event.ts";
 import type { Lease } from "./store.ts";
 
 export class LeaseTable {
@@ -38,8 +38,4 @@ export class LeaseTable {
   release(key: TaskKey): void {
     this.#held.delete(nameOf(key));
   }
-}
-
-export function nameOf(key: TaskKey): string {
-  return `${key.tenant}\n${key.id}`;
 }

@@ -2,10 +2,10 @@
 
 import { HoldpointError } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import { decodeEvent, type TaskKey } from "../task/event.ts";
+import { decodeEvent, nameOf, type TaskKey } from "../task/event.ts";
 import type { Outcome } from "../task/request.ts";
 import type { ClosedRow, EffectRow, OpenedRow, Rows, TaskRow } from "../task/rows.ts";
-import { LeaseTable, nameOf } from "./lease-table.ts";
+import { LeaseTable } from "./lease-table.ts";
 import { compareText, nextSeal } from "./seal.ts";
 import {
   type AppendResult,

@@ -13,7 +13,7 @@ import {
   type RequestId,
   requestId,
 } from "./request.ts";
-import { findRequest, openRequests, type RequestRecord, stateOf, type Task } from "./task.ts";
+import { callStatus, findRequest, openRequests, type RequestRecord, stateOf, type Task } from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 /** More would be a flood, not a question (`too-many-requests`). */
@@ -206,6 +206,14 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
   const call = task.calls[command.callId];
   const lastId = call?.requestIds.at(-1);
   if (!call || !lastId) return refuse({ code: "call-unknown", callId: command.callId });
+  const status = callStatus(task, call);
+  if (status.type !== "allowed" && !(status.type === "asked" && status.request.kind === "approval")) {
+    return refuse({
+      code: "not-allowed",
+      callId: call.callId,
+      detail: `it is ${status.type} and not asked about again`,
+    });
+  }
   const record = findRequest(task, lastId);
   const closed =
     record && !record.decision ? [closedBy(lastId, record.request.digest, "superseded", "policy", task.principal)] : [];

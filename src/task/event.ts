@@ -10,6 +10,11 @@ export interface TaskKey {
   readonly id: string;
 }
 
+/** A key as one string, for maps. */
+export function nameOf({ tenant, id }: TaskKey): string {
+  return `${tenant}\n${id}`;
+}
+
 export interface Message {
   readonly messageId: string;
   readonly role: "user" | "agent";
