@@ -1,0 +1,254 @@
+/** The store on PostgreSQL: any number of servers on one database, whose clock and row locks decide. */
+import type { CompiledQuery } from "kysely";
+import { HoldpointError, isFault } from "../errors.ts";
+import type { Ids } from "../ports/ids.ts";
+import { decodeEvent, type TaskKey } from "../task/event.ts";
+import type { Outcome } from "../task/request.ts";
+import type { Rows } from "../task/rows.ts";
+import { createBuilder, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
+import { encodeAppend, GUARD_FAILED, messageHash } from "./postgres-append.ts";
+import { PostgresConnection } from "./postgres-connection.ts";
+import { sqlState } from "./postgres-faults.ts";
+import { migrate } from "./postgres-migrate.ts";
+import { POSTGRES } from "./postgres-statements.ts";
+import { nextSeal } from "./seal.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  Entry,
+  Lease,
+  OpenRequestRow,
+  Page,
+  Reading,
+  RequestQuery,
+  Seal,
+  Store,
+  TaskListRow,
+  TaskQuery,
+} from "./store.ts";
+
+export interface PostgresOptions {
+  readonly url: string;
+  readonly ids: Ids;
+}
+
+const SCAN_BATCH = 1000;
+const builder = createBuilder("postgres").withSchema("holdpoint");
+
+/** Guards, unique keys (a message, an effect), serialization failures and deadlocks: nothing was written. */
+const LOST_RACE = new Set([GUARD_FAILED, "23505", "40001", "40P01"]);
+
+export class PostgresStore implements Store {
+  readonly epoch: string;
+  readonly #connection: PostgresConnection;
+
+  static async open({ url, ids }: PostgresOptions): Promise<PostgresStore> {
+    const connection = new PostgresConnection(url);
+    try {
+      return new PostgresStore(connection, await migrate(connection, ids));
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  private constructor(connection: PostgresConnection, epoch: string) {
+    this.#connection = connection;
+    this.epoch = epoch;
+  }
+
+  async read(key: TaskKey, version = 0): Promise<Reading> {
+    type Row = { now: number; seq: number | null; at: number; body: string | null; hash: Buffer | null };
+    const rows = await this.#connection.query<Row>(POSTGRES.read, [key.tenant, key.id, version]);
+    const last = rows.at(-1);
+    const events = rows.flatMap(({ seq, at, body }) => {
+      if (seq === null) return [];
+      if (body === null) throw new HoldpointError("log-purged", `task ${key.id}: its content was purged`);
+      return [decodeEvent(key, seq, at, body)];
+    });
+    return { events, head: last?.hash?.toString("hex"), nowMs: last?.now ?? 0 };
+  }
+
+  async append(
+    key: TaskKey,
+    expected: number,
+    entries: readonly Entry[],
+    rows: Rows,
+    fence?: number,
+  ): Promise<AppendResult> {
+    if (entries.some(({ event }, i) => event.seq !== expected + i + 1)) return "conflict";
+    const values = encodeAppend(key, expected, entries, rows, fence);
+    try {
+      const [answer] = await this.#connection.query<{ result: AppendResult }>(POSTGRES.append, values);
+      return answer?.result ?? "conflict";
+    } catch (error) {
+      const state = sqlState(isFault(error) ? error.cause : error);
+      if (state !== undefined && LOST_RACE.has(state)) return "conflict";
+      throw error;
+    }
+  }
+
+  async findMessage(tenant: string, messageKey: string): Promise<string | undefined> {
+    type Row = { task_id: string };
+    const [row] = await this.#connection.query<Row>(POSTGRES.findMessage, [tenant, messageHash(messageKey)]);
+    return row?.task_id;
+  }
+
+  async readBlob({ tenant, id }: TaskKey, sha256: string): Promise<string | undefined> {
+    const [row] = await this.#connection.query<{ content: string }>(POSTGRES.readBlob, [tenant, id, sha256]);
+    return row?.content;
+  }
+
+  async readRequestRow({ tenant, id }: TaskKey, n: number): Promise<"open" | Outcome | undefined> {
+    const [row] = await this.#connection.query<{ status: "open" | Outcome }>(POSTGRES.readRequest, [tenant, id, n]);
+    return row?.status;
+  }
+
+  async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
+    type Row = { tenant: string; id: string; fence: number; attempts: number };
+    const { tenants, ids } = columnsOf(working);
+    const rows = await this.#connection.query<Row>(POSTGRES.claimDue, [limit, leaseMs, tenants, ids]);
+    return rows.map(({ tenant, id, fence, attempts }) => ({ key: { tenant, id }, fence, attempts }));
+  }
+
+  async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
+    const { tenants, ids, fences } = columnsOf(working);
+    await this.#connection.query(POSTGRES.renew, [leaseMs, tenants, ids, fences]);
+  }
+
+  async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {
+    await this.#connection.query(POSTGRES.release, [key.tenant, key.id, fence, retryAfterMs ?? null]);
+  }
+
+  /** Without a name: a prepared `select *` would fail once a newer server has added a column. */
+  #list: RunQuery = async <T>({ sql, parameters }: CompiledQuery<T>) =>
+    // The builder knows the columns of what it selects.
+    (await this.#connection.query({ text: sql }, parameters)) as T[];
+
+  listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>> {
+    return listOpenRequests(builder, this.#list, query);
+  }
+
+  listByDeadline(query: Omit<RequestQuery, "agent" | "kind">): Promise<Page<OpenRequestRow>> {
+    return listByDeadline(builder, this.#list, query);
+  }
+
+  listTasks(query: TaskQuery): Promise<Page<TaskListRow>> {
+    return listTasks(builder, this.#list, query);
+  }
+
+  /** One sealer at a time; whoever finds another at work has nothing to do. */
+  sealNext(limit: number): Promise<Seal | undefined> {
+    return this.#connection.transaction(async (run) => {
+      const [lock] = await run<{ locked: boolean }>(POSTGRES.trySealLock);
+      if (!lock?.locked) return undefined;
+      const rows = await run<EventRow & { pk: number }>(POSTGRES.unsealedEvents, [limit]);
+      if (rows.length === 0) return undefined;
+      const [last] = await run<SealRow>(POSTGRES.lastSeal);
+      const [clock] = await run<{ now: number }>(POSTGRES.clock);
+      const events = rows.map((row) => ({ key: keyOf(row), seq: row.seq, hash: row.hash.toString("hex") }));
+      const seal = nextSeal(last && toSeal(last), events, Math.max(clock?.now ?? 0, last?.at ?? 0));
+      await run(POSTGRES.insertSeal, [seal.n, seal.atMs, seal.count, seal.previous, seal.hash]);
+      await run(POSTGRES.setSeal, [seal.n, rows.map(({ pk }) => pk)]);
+      return seal;
+    });
+  }
+
+  async lastSeal(): Promise<Seal | undefined> {
+    const [row] = await this.#connection.query<SealRow>(POSTGRES.lastSeal);
+    return row && toSeal(row);
+  }
+
+  async *scanSeals(): AsyncIterable<Seal> {
+    for (let n = 0; ; ) {
+      const rows = await this.#connection.query<SealRow>(POSTGRES.sealsAfter, [n, SCAN_BATCH]);
+      yield* rows.map(toSeal);
+      const last = rows.at(-1);
+      if (!last) return;
+      n = last.n;
+    }
+  }
+
+  async *scanEvents(): AsyncIterable<AuditEntry> {
+    for (let place: readonly unknown[] = ["", "", 0]; ; ) {
+      const rows = await this.#connection.query<EventRow>(POSTGRES.eventsAfter, [...place, SCAN_BATCH]);
+      yield* rows.map(toAuditEntry);
+      const last = rows.at(-1);
+      if (!last) return;
+      place = [last.tenant, last.task_id, last.seq];
+    }
+  }
+
+  async *scanSealed(): AsyncIterable<AuditEntry> {
+    for (let place: readonly unknown[] = [0, "", "", 0]; ; ) {
+      const rows = await this.#connection.query<EventRow>(POSTGRES.sealedAfter, [...place, SCAN_BATCH]);
+      yield* rows.map(toAuditEntry);
+      const last = rows.at(-1);
+      if (!last) return;
+      place = [last.seal, last.tenant, last.task_id, last.seq];
+    }
+  }
+
+  async *scanTasks(): AsyncIterable<{ key: TaskKey; version: number }> {
+    type Row = { tenant: string; id: string; version: number };
+    for (let place: readonly unknown[] = ["", ""]; ; ) {
+      const rows = await this.#connection.query<Row>(POSTGRES.tasksAfter, [...place, SCAN_BATCH]);
+      yield* rows.map(({ tenant, id, version }) => ({ key: { tenant, id }, version }));
+      const last = rows.at(-1);
+      if (!last) return;
+      place = [last.tenant, last.id];
+    }
+  }
+
+  async purge(endedBeforeMs: number, limit: number): Promise<number> {
+    const [row] = await this.#connection.query<{ purged: number }>(POSTGRES.purge, [endedBeforeMs, limit]);
+    return row?.purged ?? 0;
+  }
+
+  async ping(): Promise<void> {
+    await this.#connection.query(POSTGRES.ping);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+interface EventRow {
+  readonly tenant: string;
+  readonly task_id: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly body: string | null;
+  readonly hash: Buffer;
+  readonly seal: number | null;
+}
+
+interface SealRow {
+  readonly n: number;
+  readonly at: number;
+  readonly count: number;
+  readonly previous: string;
+  readonly hash: string;
+}
+
+function columnsOf(leases: readonly Lease[]): { tenants: string[]; ids: string[]; fences: number[] } {
+  return {
+    tenants: leases.map(({ key }) => key.tenant),
+    ids: leases.map(({ key }) => key.id),
+    fences: leases.map(({ fence }) => fence),
+  };
+}
+
+function keyOf({ tenant, task_id }: EventRow): TaskKey {
+  return { tenant, id: task_id };
+}
+
+function toAuditEntry(row: EventRow): AuditEntry {
+  const { seq, at, body, hash, seal } = row;
+  return { key: keyOf(row), seq, at, body, hash: hash.toString("hex"), seal };
+}
+
+function toSeal({ n, at, count, previous, hash }: SealRow): Seal {
+  return { n, atMs: at, count, previous, hash };
+}
