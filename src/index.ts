@@ -6,6 +6,8 @@ export type { Agent, Agents, Finished, Reply, Tool, Work } from "./runtime/agent
 export { type HoldpointNode, startNode } from "./runtime/node.ts";
 export type { Answer, Outcome, Runtime } from "./runtime/runtime.ts";
 export type { Waker } from "./runtime/waker.ts";
+export { PostgresStore } from "./store/postgres.ts";
+export { PostgresHints } from "./store/postgres-hints.ts";
 export { verifyAudit } from "./store/seal.ts";
 export { SqliteStore } from "./store/sqlite.ts";
 export type { Store } from "./store/store.ts";

@@ -2,6 +2,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Store } from "../store/store.ts";
+import type { TaskKey } from "../task/event.ts";
 import { wakeAtMs } from "../task/rows.ts";
 import type { Agents } from "./agent.ts";
 import { Runtime } from "./runtime.ts";
@@ -14,7 +15,15 @@ export interface NodeParts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly agents: Agents;
+  readonly hints?: Hints;
   readonly waker?: Omit<SqlWakerOptions, "leases" | "clock">;
+}
+
+/** Nodes that share a database tell each other what is due; without it they find out by polling. */
+export interface Hints {
+  hint(key: TaskKey): void;
+  listen(onHint: (key: TaskKey) => void): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export interface HoldpointNode {
@@ -23,15 +32,18 @@ export interface HoldpointNode {
   stop(): Promise<void>;
 }
 
-export function startNode({ store, clock, ids, agents, waker: options }: NodeParts): HoldpointNode {
+export function startNode({ store, clock, ids, agents, hints, waker: options }: NodeParts): HoldpointNode {
   const runtime = new Runtime({ store, clock, ids, agents });
   const worker = new Worker({ runtime, clock, ids });
   const waker: Waker = new SqlWaker({ leases: store, clock, ...options });
   const sealer = new Sealer(store, clock);
   const forget = runtime.onChange((task) => {
     const atMs = wakeAtMs(task);
-    if (atMs !== null) waker.hint(task.key, atMs);
+    if (atMs === null) return;
+    waker.hint(task.key, atMs);
+    if (atMs <= task.updatedAtMs) hints?.hint(task.key);
   });
+  void hints?.listen((key) => waker.hint(key, 0));
   waker.start((lease) => worker.advance(lease));
   sealer.start();
   return {
@@ -39,6 +51,7 @@ export function startNode({ store, clock, ids, agents, waker: options }: NodePar
     async stop() {
       await waker.stop();
       forget();
+      await hints?.stop();
       await sealer.stop();
     },
   };

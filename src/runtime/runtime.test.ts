@@ -186,7 +186,7 @@ describe("a gated call", () => {
     expect([task.end?.state, findRequest(task, request.id)?.decision?.outcome]).toEqual(["completed", "expired"]);
     expect(await node.runtime.choose(TENANT, request.id, { choice: "approve" }, ana)).toMatchObject({
       ok: false,
-      refusal: { code: "already-decided" },
+      refusal: { code: "request-expired" },
     });
     await node.stop();
 

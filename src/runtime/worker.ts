@@ -9,12 +9,14 @@ import { isFault, unreachable } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Lease } from "../store/store.ts";
-import { OPEN_REQUESTS_MAX } from "../task/choose.ts";
+import { OPEN_REQUESTS_MAX } from "../task/ask.ts";
 import type { Command } from "../task/command.ts";
 import { callDigest } from "../task/digest.ts";
 import { nameOf, type TaskKey } from "../task/event.ts";
+import type { JsonObject } from "../task/json.ts";
 import { advanceLog } from "../task/log.ts";
 import { next, type Step } from "../task/next.ts";
+import type { ToolFacts } from "../task/request.ts";
 import { argsOf, type Call, callStatus, type Effect, type Task } from "../task/task.ts";
 import { type Agent, type Finished, findTool, type Tool } from "./agent.ts";
 import { deadlineOf, draftApproval, draftInDoubt } from "./drafts.ts";
@@ -127,7 +129,7 @@ export class Worker {
     switch (step.type) {
       case "think": {
         const reply = await agent.think(task, signal);
-        return [{ type: "reply", turn: step.turn, ...reply }];
+        return [{ type: "reply", turn: step.turn, messagesHeard: task.messages.length, ...reply }];
       }
       case "ask":
         return this.#ask(task, agent, step.calls, nowMs);
@@ -224,16 +226,21 @@ export class Worker {
       await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: "fail" }], fence);
       return;
     }
-    const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";
-    if (mayRetry && effect.status.type === "unknown") return this.#run(task, agent, call, fence, signal);
-    if (mayRetry || tool.onAmbiguous === "fail") {
-      await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: mayRetry ? "retry" : "fail" }], fence);
-      return;
-    }
     const args = argsOf(task, call);
     const facts = await tool.prepare(args);
+    const mayRetry = this.#mayRetry(task, tool, effect, args, facts);
+    if (mayRetry && effect.status.type === "unknown") return this.#run(task, agent, call, fence, signal);
+    const fallback = tool.onAmbiguous === "fail" ? "fail" : "ask";
     const draft = draftInDoubt(agent, tool, call, effect, args, facts, nowMs);
-    await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous: "ask", draft }], fence);
+    const onAmbiguous = mayRetry ? "retry" : fallback;
+    await this.#runtime.execute(task.key, [{ ...doubt, onAmbiguous, draft }], fence);
+  }
+
+  /** Declared idempotent, to be repeated, and still exactly what was allowed then. */
+  #mayRetry(task: Task, tool: Tool, effect: Effect, args: JsonObject, facts: ToolFacts): boolean {
+    if (!tool.idempotent || tool.onAmbiguous !== "retry" || (tool.gated && !effect.requestId)) return false;
+    const scope = { key: task.key, epoch: this.#runtime.store.epoch };
+    return callDigest(scope, effect.requestId ?? "", tool.name, args, facts) === effect.digest;
   }
 }
 

@@ -10,6 +10,7 @@ import { compareText, nextSeal } from "./seal.ts";
 import {
   type AppendResult,
   type AuditEntry,
+  type AuditTrail,
   type Entry,
   type Lease,
   type OpenRequestRow,
@@ -174,7 +175,9 @@ export class MemoryStore implements Store {
   }
 
   async sealNext(limit: number): Promise<Seal | undefined> {
-    const fresh = (await collect(this.scanEvents())).filter(({ seal }) => seal === null).slice(0, limit);
+    const fresh = this.#allEvents()
+      .filter(({ seal }) => seal === null)
+      .slice(0, limit);
     if (fresh.length === 0) return undefined;
     const seal = nextSeal(this.#seals.at(-1), fresh, this.#clock.nowMs());
     this.#seals.push(seal);
@@ -189,23 +192,21 @@ export class MemoryStore implements Store {
     return this.#seals.at(-1);
   }
 
-  async *scanSeals(): AsyncIterable<Seal> {
-    yield* this.#seals;
+  async readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
+    const events = this.#allEvents();
+    const seals = [...this.#seals];
+    const tasks = this.#sorted().map(({ key, events: { length } }) => ({ key, version: length }));
+    const sealed = events.filter(({ seal }) => seal !== null).sort((a, b) => (a.seal ?? 0) - (b.seal ?? 0));
+    return read({
+      scanSeals: () => stream(seals),
+      scanEvents: () => stream(events),
+      scanSealed: () => stream(sealed),
+      scanTasks: () => stream(tasks),
+    });
   }
 
-  async *scanEvents(): AsyncIterable<AuditEntry> {
-    for (const { key, events } of this.#sorted()) {
-      for (const [i, event] of events.entries()) yield { key, seq: i + 1, ...event };
-    }
-  }
-
-  async *scanSealed(): AsyncIterable<AuditEntry> {
-    const sealed = (await collect(this.scanEvents())).filter(({ seal }) => seal !== null);
-    yield* sealed.sort((a, b) => (a.seal ?? 0) - (b.seal ?? 0));
-  }
-
-  async *scanTasks(): AsyncIterable<{ key: TaskKey; version: number }> {
-    for (const { key, events } of this.#sorted()) yield { key, version: events.length };
+  #allEvents(): AuditEntry[] {
+    return this.#sorted().flatMap(({ key, events }) => events.map((event, i) => ({ key, seq: i + 1, ...event })));
   }
 
   #sorted(): StoredTask[] {
@@ -244,7 +245,7 @@ function createStored(key: TaskKey, row: TaskRow): StoredTask {
 
 function isClosable(task: StoredTask | undefined, closed: ClosedRow, nowMs: number): boolean {
   const request = task?.requests.get(closed.n);
-  if (!request || request.status !== "open" || request.digest !== closed.digest) return false;
+  if (request?.status !== "open" || request.digest !== closed.digest) return false;
   const passed = request.expiresAtMs !== null && request.expiresAtMs <= nowMs;
   return closed.deadline === "any" || passed === (closed.deadline === "passed");
 }
@@ -280,8 +281,6 @@ function comparePlaces(a: Place, b: Place): number {
   return a[0] - b[0] || compareText(a[1], b[1]) || a[2] - b[2];
 }
 
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
+async function* stream<T>(items: readonly T[]): AsyncIterable<T> {
+  yield* items;
 }

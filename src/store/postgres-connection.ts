@@ -60,8 +60,17 @@ export class PostgresConnection {
 
   /** All of `work`, or nothing. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#transact("begin", work);
+  }
+
+  /** Reads everything as it stood when `work` first looked. */
+  snapshot<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    return this.#transact("begin isolation level repeatable read, read only", work);
+  }
+
+  #transact<T>(begin: string, work: (run: Run) => Promise<T>): Promise<T> {
     return this.#use(async (run) => {
-      await run({ text: "begin" });
+      await run({ text: begin });
       try {
         const result = await work(run);
         await run({ text: "commit" });

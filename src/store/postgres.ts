@@ -11,10 +11,11 @@ import { PostgresConnection } from "./postgres-connection.ts";
 import { sqlState } from "./postgres-faults.ts";
 import { migrate } from "./postgres-migrate.ts";
 import { POSTGRES } from "./postgres-statements.ts";
+import { createPostgresTrail, type EventRow, keyOf, type SealRow, toSeal } from "./postgres-trail.ts";
 import { nextSeal } from "./seal.ts";
 import type {
   AppendResult,
-  AuditEntry,
+  AuditTrail,
   Entry,
   Lease,
   OpenRequestRow,
@@ -32,7 +33,6 @@ export interface PostgresOptions {
   readonly ids: Ids;
 }
 
-const SCAN_BATCH = 1000;
 const builder = createBuilder("postgres").withSchema("holdpoint");
 
 /** Guards, unique keys (a message, an effect), serialization failures and deadlocks: nothing was written. */
@@ -159,45 +159,8 @@ export class PostgresStore implements Store {
     return row && toSeal(row);
   }
 
-  async *scanSeals(): AsyncIterable<Seal> {
-    for (let n = 0; ; ) {
-      const rows = await this.#connection.query<SealRow>(POSTGRES.sealsAfter, [n, SCAN_BATCH]);
-      yield* rows.map(toSeal);
-      const last = rows.at(-1);
-      if (!last) return;
-      n = last.n;
-    }
-  }
-
-  async *scanEvents(): AsyncIterable<AuditEntry> {
-    for (let place: readonly unknown[] = ["", "", 0]; ; ) {
-      const rows = await this.#connection.query<EventRow>(POSTGRES.eventsAfter, [...place, SCAN_BATCH]);
-      yield* rows.map(toAuditEntry);
-      const last = rows.at(-1);
-      if (!last) return;
-      place = [last.tenant, last.task_id, last.seq];
-    }
-  }
-
-  async *scanSealed(): AsyncIterable<AuditEntry> {
-    for (let place: readonly unknown[] = [0, "", "", 0]; ; ) {
-      const rows = await this.#connection.query<EventRow>(POSTGRES.sealedAfter, [...place, SCAN_BATCH]);
-      yield* rows.map(toAuditEntry);
-      const last = rows.at(-1);
-      if (!last) return;
-      place = [last.seal, last.tenant, last.task_id, last.seq];
-    }
-  }
-
-  async *scanTasks(): AsyncIterable<{ key: TaskKey; version: number }> {
-    type Row = { tenant: string; id: string; version: number };
-    for (let place: readonly unknown[] = ["", ""]; ; ) {
-      const rows = await this.#connection.query<Row>(POSTGRES.tasksAfter, [...place, SCAN_BATCH]);
-      yield* rows.map(({ tenant, id, version }) => ({ key: { tenant, id }, version }));
-      const last = rows.at(-1);
-      if (!last) return;
-      place = [last.tenant, last.id];
-    }
+  readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
+    return this.#connection.snapshot((run) => read(createPostgresTrail(run)));
   }
 
   async purge(endedBeforeMs: number, limit: number): Promise<number> {
@@ -214,41 +177,10 @@ export class PostgresStore implements Store {
   }
 }
 
-interface EventRow {
-  readonly tenant: string;
-  readonly task_id: string;
-  readonly seq: number;
-  readonly at: number;
-  readonly body: string | null;
-  readonly hash: Buffer;
-  readonly seal: number | null;
-}
-
-interface SealRow {
-  readonly n: number;
-  readonly at: number;
-  readonly count: number;
-  readonly previous: string;
-  readonly hash: string;
-}
-
 function columnsOf(leases: readonly Lease[]): { tenants: string[]; ids: string[]; fences: number[] } {
   return {
     tenants: leases.map(({ key }) => key.tenant),
     ids: leases.map(({ key }) => key.id),
     fences: leases.map(({ fence }) => fence),
   };
-}
-
-function keyOf({ tenant, task_id }: EventRow): TaskKey {
-  return { tenant, id: task_id };
-}
-
-function toAuditEntry(row: EventRow): AuditEntry {
-  const { seq, at, body, hash, seal } = row;
-  return { key: keyOf(row), seq, at, body, hash: hash.toString("hex"), seal };
-}
-
-function toSeal({ n, at, count, previous, hash }: SealRow): Seal {
-  return { n, atMs: at, count, previous, hash };
 }

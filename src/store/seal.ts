@@ -1,7 +1,7 @@
 /** The global chain over all logs: how a seal is made, and how everything is checked again. */
 import { chainHash, sha256 } from "../task/digest.ts";
 import type { TaskKey } from "../task/event.ts";
-import type { Audit, AuditEntry, Seal } from "./store.ts";
+import type { Audit, AuditEntry, AuditTrail, Seal } from "./store.ts";
 
 export interface SealedEvent {
   readonly key: TaskKey;
@@ -31,21 +31,28 @@ export interface AuditReport {
   readonly problems: readonly string[];
 }
 
+/** What was exported earlier: the chain must still hold it. */
+export type Head = Pick<Seal, "n" | "hash">;
+
 const PROBLEMS_MAX = 20;
 
 /** Finds edits, deletions, reorders and truncation; with `head`, exported earlier, also a chain that was cut or rewritten. */
-export async function verifyAudit(audit: Audit, head?: { n: number; hash: string }): Promise<AuditReport> {
+export function verifyAudit(audit: Pick<Audit, "readTrail">, head?: Head): Promise<AuditReport> {
+  return audit.readTrail((trail) => verifyTrail(trail, head));
+}
+
+export async function verifyTrail(trail: AuditTrail, head?: Head): Promise<AuditReport> {
   const problems: string[] = [];
   const report = (text: string) => {
     if (problems.length < PROBLEMS_MAX) problems.push(text);
   };
-  const logs = await verifyLogs(audit, report);
-  const seals = await verifySeals(audit, report, head);
+  const logs = await verifyLogs(trail, report);
+  const seals = await verifySeals(trail, report, head);
   return { ok: problems.length === 0, ...logs, seals, problems };
 }
 
-async function verifyLogs(audit: Audit, report: (text: string) => void) {
-  const tasks = audit.scanTasks()[Symbol.asyncIterator]();
+async function verifyLogs(trail: AuditTrail, report: (text: string) => void) {
+  const tasks = trail.scanTasks()[Symbol.asyncIterator]();
   let row = await tasks.next();
   let current: { key: TaskKey; seq: number; hash: string } | undefined;
   let events = 0;
@@ -70,7 +77,7 @@ async function verifyLogs(audit: Audit, report: (text: string) => void) {
     row = await tasks.next();
   };
 
-  for await (const event of audit.scanEvents()) {
+  for await (const event of trail.scanEvents()) {
     if (!current || compare(current.key, event.key) !== 0) {
       await close();
       current = { key: event.key, seq: 0, hash: "" };
@@ -96,12 +103,12 @@ function verifyEvent({ key, seq, at, body, hash }: AuditEntry, previous: string,
   }
 }
 
-async function verifySeals(audit: Audit, report: (text: string) => void, head?: { n: number; hash: string }) {
-  const sealed = audit.scanSealed()[Symbol.asyncIterator]();
+async function verifySeals(trail: AuditTrail, report: (text: string) => void, head?: Head) {
+  const sealed = trail.scanSealed()[Symbol.asyncIterator]();
   let event = await sealed.next();
   let last: Seal | undefined;
   let headFound = head === undefined;
-  for await (const seal of audit.scanSeals()) {
+  for await (const seal of trail.scanSeals()) {
     if (seal.n !== (last?.n ?? 0) + 1 || seal.previous !== (last?.hash ?? "")) {
       report(`seal ${seal.n}: does not follow seal ${last?.n ?? 0}`);
     }

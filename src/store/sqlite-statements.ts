@@ -39,12 +39,6 @@ const STATEMENTS = {
   setSeal: "update events set seal = ? where pk = ?",
   insertSeal: "insert into seals (n, at, count, previous, hash) values (?, ?, ?, ?, ?)",
   lastSeal: "select * from seals order by n desc limit 1",
-  sealsAfter: "select * from seals where n > ? order by n limit ?",
-  eventsAfter: `select tenant, task_id, seq, at, body, hash, seal from events
-    where (tenant, task_id, seq) > (?, ?, ?) order by tenant, task_id, seq limit ?`,
-  sealedEvents: `select tenant, task_id, seq, at, null as body, hash, seal from events where seal is not null
-    order by seal, tenant, task_id, seq`,
-  tasksAfter: "select tenant, id, version from tasks where (tenant, id) > (?, ?) order by tenant, id limit ?",
   purgeable: `select tenant, id from tasks
     where state in ('completed', 'failed', 'canceled', 'rejected') and updated_at < ?
       and exists (select 1 from events

@@ -11,9 +11,10 @@ import { createBuilder, encodeDigest, listByDeadline, listOpenRequests, listTask
 import { nextSeal } from "./seal.ts";
 import { SqliteConnection, type Synchronous, Undo } from "./sqlite-connection.ts";
 import { prepareStatements, type Statements } from "./sqlite-statements.ts";
+import { readSqliteTrail, toHex, toSeal } from "./sqlite-trail.ts";
 import type {
   AppendResult,
-  AuditEntry,
+  AuditTrail,
   Entry,
   Lease,
   OpenRequestRow,
@@ -35,7 +36,6 @@ export interface SqliteOptions {
   readonly readOnly?: boolean;
 }
 
-const SCAN_BATCH = 1000;
 const builder = createBuilder("sqlite");
 
 export class SqliteStore implements Store {
@@ -210,7 +210,8 @@ export class SqliteStore implements Store {
         seq: Number(seq),
         hash: toHex(hash),
       }));
-      const seal = nextSeal(toSeal(this.#sql.lastSeal.get()), events, this.#clock.nowMs());
+      const last = this.#sql.lastSeal.get();
+      const seal = nextSeal(last && toSeal(last), events, this.#clock.nowMs());
       this.#sql.insertSeal.run(seal.n, seal.atMs, seal.count, seal.previous, seal.hash);
       for (const { pk } of rows) this.#sql.setSeal.run(seal.n, pk ?? null);
       return seal;
@@ -218,43 +219,12 @@ export class SqliteStore implements Store {
   }
 
   async lastSeal(): Promise<Seal | undefined> {
-    return toSeal(this.#connection.read(() => this.#sql.lastSeal.get()));
+    const row = this.#connection.read(() => this.#sql.lastSeal.get());
+    return row && toSeal(row);
   }
 
-  async *scanSeals(): AsyncIterable<Seal> {
-    for (let n = 0; ; ) {
-      const rows = this.#sql.sealsAfter.all(n, SCAN_BATCH).flatMap((row) => toSeal(row) ?? []);
-      yield* rows;
-      const last = rows.at(-1);
-      if (!last) return;
-      n = last.n;
-    }
-  }
-
-  async *scanEvents(): AsyncIterable<AuditEntry> {
-    for (let place: readonly [string, string, number] = ["", "", 0]; ; ) {
-      const entries = this.#sql.eventsAfter.all(...place, SCAN_BATCH).map(toAuditEntry);
-      yield* entries;
-      const last = entries.at(-1);
-      if (!last) return;
-      place = [last.key.tenant, last.key.id, last.seq];
-    }
-  }
-
-  async *scanSealed(): AsyncIterable<AuditEntry> {
-    for (const row of this.#sql.sealedEvents.iterate()) yield toAuditEntry(row);
-  }
-
-  async *scanTasks(): AsyncIterable<{ key: TaskKey; version: number }> {
-    for (let place: readonly [string, string] = ["", ""]; ; ) {
-      const rows = this.#sql.tasksAfter.all(...place, SCAN_BATCH);
-      for (const { tenant, id, version } of rows) {
-        yield { key: { tenant: String(tenant), id: String(id) }, version: Number(version) };
-      }
-      const last = rows.at(-1);
-      if (!last) return;
-      place = [String(last.tenant), String(last.id)];
-    }
+  readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
+    return readSqliteTrail(this.#connection.path, read);
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {
@@ -277,37 +247,9 @@ export class SqliteStore implements Store {
   }
 }
 
-type Row = Record<string, unknown>;
-
 function toEvent(key: TaskKey, seq: number, at: number, body: unknown): TaskEvent {
   if (typeof body !== "string") throw new HoldpointError("log-purged", `task ${key.id}: its content was purged`);
   return decodeEvent(key, seq, at, body);
-}
-
-function toAuditEntry({ tenant, task_id, seq, at, body, hash, seal }: Row): AuditEntry {
-  return {
-    key: { tenant: String(tenant), id: String(task_id) },
-    seq: Number(seq),
-    at: Number(at),
-    body: typeof body === "string" ? body : null,
-    hash: toHex(hash),
-    seal: seal === null ? null : Number(seal),
-  };
-}
-
-function toSeal(row: Row | undefined): Seal | undefined {
-  if (!row) return undefined;
-  return {
-    n: Number(row.n),
-    atMs: Number(row.at),
-    count: Number(row.count),
-    previous: String(row.previous),
-    hash: String(row.hash),
-  };
-}
-
-function toHex(bytes: unknown): string {
-  return bytes instanceof Uint8Array ? Buffer.from(bytes).toString("hex") : "";
 }
 
 function text(value: unknown): string | undefined {

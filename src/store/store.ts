@@ -148,17 +148,23 @@ export interface AuditEntry {
   readonly seal: number | null;
 }
 
+/** All logs and seals, for checking. In byte order. */
+export interface AuditTrail {
+  scanSeals(): AsyncIterable<Seal>;
+  /** Every event, by tenant, task and seq. */
+  scanEvents(): AsyncIterable<AuditEntry>;
+  /** Every sealed event, by seal, then tenant, task and seq. */
+  scanSealed(): AsyncIterable<AuditEntry>;
+  /** Every task with the version that its row claims, by tenant and id. */
+  scanTasks(): AsyncIterable<{ readonly key: TaskKey; readonly version: number }>;
+}
+
 export interface Audit {
   /** Seals up to `limit` events that no seal covers yet; undefined when there are none. */
   sealNext(limit: number): Promise<Seal | undefined>;
   lastSeal(): Promise<Seal | undefined>;
-  scanSeals(): AsyncIterable<Seal>;
-  /** Every event, by tenant, task and seq, in byte order. */
-  scanEvents(): AsyncIterable<AuditEntry>;
-  /** Every sealed event, by seal, then tenant, task and seq. */
-  scanSealed(): AsyncIterable<AuditEntry>;
-  /** Every task with the version that its row claims, by tenant and id, in byte order. */
-  scanTasks(): AsyncIterable<{ readonly key: TaskKey; readonly version: number }>;
+  /** Everything that was written, as it stood at one moment, while others go on writing. */
+  readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T>;
   /** Forget what ended before `endedBeforeMs`: bodies and results go, hashes stay. Answers how many tasks. */
   purge(endedBeforeMs: number, limit: number): Promise<number>;
 }

@@ -1,4 +1,4 @@
-/** Requests: opened, decided once, expired, asked again. Part of `decide`, pure like it. */
+/** What people choose: one decision for one request, or why not. Part of `decide`, pure like it. */
 import type { Choice, Circumstances, Command, Refusal } from "./command.ts";
 import { callDigest, requestDigest } from "./digest.ts";
 import type { Fact } from "./event.ts";
@@ -9,32 +9,10 @@ import {
   type Outcome,
   type Principal,
   type Request,
-  type RequestDraft,
   type RequestId,
-  requestId,
 } from "./request.ts";
-import { callStatus, findRequest, openRequests, type RequestRecord, stateOf, type Task } from "./task.ts";
+import { findRequest, type RequestRecord, stateOf, type Task } from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
-
-/** More would be a flood, not a question (`too-many-requests`). */
-export const OPEN_REQUESTS_MAX = 20;
-/** A call whose tool keeps changing under the question is refused after this many. */
-export const ASK_AGAIN_MAX = 3;
-
-const TIMED_OUT = "timeout waiting for user input";
-
-export function decideOpen(task: Task, drafts: readonly RequestDraft[], now: Circumstances): Verdict {
-  if (openRequests(task).length + drafts.length > OPEN_REQUESTS_MAX) {
-    return refuse({ code: "too-many-requests", max: OPEN_REQUESTS_MAX });
-  }
-  return accept(...drafts.map((draft, i) => opened(task, task.requests.length + 1 + i, draft, now)));
-}
-
-function opened(task: Task, n: number, draft: RequestDraft, { key, epoch }: Circumstances): Fact {
-  const id = requestId(task.key.id, n);
-  const request = { ...draft, id, digest: requestDigest({ key, epoch }, id, draft) } as Request;
-  return { type: "request-opened", request };
-}
 
 /** D1. An invalid choice refuses all; one that lost its race refuses alone, and the others count. */
 export function decideChoices(
@@ -47,18 +25,14 @@ export function decideChoices(
   const seen = new Map<RequestId, Choice>();
   let lost: Refusal | undefined;
   for (const choice of choices) {
+    const record = findRequest(task, choice.requestId);
+    if (!record) return refuse({ code: "request-unknown", requestId: choice.requestId });
     const twin = seen.get(choice.requestId);
-    if (twin && canonicalJson(twin) !== canonicalJson(choice)) {
-      return refuse({
-        code: "choice-invalid",
-        requestId: choice.requestId,
-        pointer: "",
-        detail: "two parts disagree about it",
-      });
-    }
+    const invalid = findInvalid(record.request, choice) ?? (twin && findDisagreement(twin, choice));
+    if (invalid) return refuse({ code: "choice-invalid", requestId: record.request.id, ...invalid });
     if (twin) continue;
     seen.set(choice.requestId, choice);
-    const verdict = decideChoice(task, choice, principal, now);
+    const verdict = decideChoice(task, record, choice, principal, now);
     if (verdict.ok) facts.push(...verdict.facts);
     else if (LOST.has(verdict.refusal.code)) lost ??= verdict.refusal;
     else return verdict;
@@ -73,20 +47,24 @@ const LOST: ReadonlySet<Refusal["code"]> = new Set([
   "task-over",
 ]);
 
-function decideChoice(task: Task, choice: Choice, principal: Principal, now: Circumstances): Verdict {
-  const record = findRequest(task, choice.requestId);
-  if (!record) return refuse({ code: "request-unknown", requestId: choice.requestId });
+function decideChoice(
+  task: Task,
+  record: RequestRecord,
+  choice: Choice,
+  principal: Principal,
+  now: Circumstances,
+): Verdict {
   const { request } = record;
-  const invalid = findInvalid(request, choice);
-  if (invalid) return refuse({ code: "choice-invalid", requestId: request.id, ...invalid });
-
   const decision = toDecision(request, choice, principal, now);
   if (record.decision) return judgeLate(task, record, decision);
   if (task.end) return refuse({ code: "task-over", state: stateOf(task), message: task.end.message });
   if (request.expiresAtMs !== null && request.expiresAtMs <= now.nowMs) {
     return refuse({ code: "request-expired", requestId: request.id, expiredAtMs: request.expiresAtMs });
   }
-  if (choice.digest !== undefined && choice.digest !== request.digest) {
+  // A request from before a restore, or whose content is not what was hashed, can be closed but not agreed to.
+  const agrees = choice.choice === "approve" || choice.choice === "answer";
+  const isForeign = agrees && requestDigest(now, request.id, request) !== request.digest;
+  if (isForeign || (choice.digest !== undefined && choice.digest !== request.digest)) {
     return refuse({ code: "digest-differs", requestId: request.id, request });
   }
   return accept({ type: "request-decided", ...decision });
@@ -104,6 +82,9 @@ function judgeLate(task: Task, { decision: earlier }: RequestRecord, decision: D
       requestId: earlier.requestId,
       ...(successor ? { request: successor.request } : {}),
     });
+  }
+  if (earlier.outcome === "expired") {
+    return refuse({ code: "request-expired", requestId: earlier.requestId, expiredAtMs: earlier.atMs });
   }
   return refuse({ code: "already-decided", decision: earlier });
 }
@@ -145,6 +126,11 @@ function findInvalid(request: Request, choice: Choice): { pointer: string; detai
   return reason ? { pointer: "/reason", detail: reason.text } : undefined;
 }
 
+function findDisagreement(twin: Choice, choice: Choice): { pointer: string; detail: string } | undefined {
+  if (canonicalJson(twin) === canonicalJson(choice)) return undefined;
+  return { pointer: "", detail: "two parts disagree about it" };
+}
+
 const OUTCOMES = {
   approve: "approved",
   deny: "denied",
@@ -168,58 +154,4 @@ function toDecision(request: Request, choice: Choice, principal: Principal, { ke
         }
       : {}),
   };
-}
-
-/** Whatever ends a task closes what is open in the same append (D4). */
-export function closeRequests(task: Task, principal: Principal): Fact[] {
-  return openRequests(task).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal));
-}
-
-/** A timeout never approves and never answers. Whoever must fail takes the whole task along. */
-export function decideExpire(task: Task, { nowMs }: Circumstances): Verdict {
-  const due = openRequests(task).filter(({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs <= nowMs);
-  const expired = due.map(({ id, digest }) => closedBy(id, digest, "expired", "deadline", task.principal));
-  const inDoubt = due.find(({ kind }) => kind === "in-doubt");
-  const fails = inDoubt ?? due.find(({ onTimeout }) => onTimeout === "fail");
-  if (!fails) return accept(...expired);
-  const others = closeRequests(task, task.principal).filter(
-    (fact) => fact.type === "request-decided" && !due.some(({ id }) => id === fact.requestId),
-  );
-  return accept(...expired, ...others, {
-    type: "task-failed",
-    message: inDoubt ? `${TIMED_OUT}; the outcome of ${inDoubt.title} is unknown` : TIMED_OUT,
-    code: inDoubt ? "outcome-unknown" : "input-timeout",
-  });
-}
-
-function closedBy(
-  id: RequestId,
-  digest: Request["digest"],
-  outcome: Outcome,
-  by: "deadline" | "policy" | "task",
-  principal: Principal,
-): Fact {
-  return { type: "request-decided", requestId: id, outcome, principal, digest, by };
-}
-
-export function decideAskAgain(task: Task, command: Command & { type: "ask-again" }, now: Circumstances): Verdict {
-  const call = task.calls[command.callId];
-  const lastId = call?.requestIds.at(-1);
-  if (!call || !lastId) return refuse({ code: "call-unknown", callId: command.callId });
-  const status = callStatus(task, call);
-  if (status.type !== "allowed" && !(status.type === "asked" && status.request.kind === "approval")) {
-    return refuse({
-      code: "not-allowed",
-      callId: call.callId,
-      detail: `it is ${status.type} and not asked about again`,
-    });
-  }
-  const record = findRequest(task, lastId);
-  const closed =
-    record && !record.decision ? [closedBy(lastId, record.request.digest, "superseded", "policy", task.principal)] : [];
-  if (call.requestIds.length > ASK_AGAIN_MAX) {
-    const text = `What ${call.tool} would do changed ${ASK_AGAIN_MAX} times while it waited; it was not run.`;
-    return accept(...closed, { type: "call-refused", callId: call.callId, code: "changed-too-often", text });
-  }
-  return accept(...closed, opened(task, task.requests.length + 1, { ...command.draft, supersedes: lastId }, now));
 }

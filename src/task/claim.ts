@@ -1,11 +1,11 @@
 /** The gate: an effect is claimed before the tool is called, finished under the claim's token, or in doubt. */
 
-import { closeRequests, decideOpen } from "./choose.ts";
+import { openFact, wrapUp } from "./ask.ts";
 import type { Circumstances, Command } from "./command.ts";
 import { callDigest, sha256 } from "./digest.ts";
-import type { EffectResult } from "./event.ts";
+import type { EffectResult, Fact } from "./event.ts";
 import type { Json } from "./json.ts";
-import { argsOf, callStatus, openRequests, type Task } from "./task.ts";
+import { argsOf, callStatus, findCall, findEffect, openRequests, type Task } from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 /** A longer result stands beside the log. */
@@ -17,10 +17,12 @@ const RESULT_HEAD_CHARS = 512;
  * approval, unless the tool may run again under the same key.
  */
 export function decideClaim(task: Task, command: Command & { type: "claim" }, { key, epoch }: Circumstances): Verdict {
-  const call = task.calls[command.callId];
+  const call = findCall(task, command.callId);
   if (!call) return refuse({ code: "call-unknown", callId: command.callId });
   const no = (detail: string) => refuse({ code: "not-allowed", callId: call.callId, detail });
   if (task.cancelRequestedBy) return no("the task is being canceled");
+  const [open] = openRequests(task);
+  if (open) return no(`at a pause nothing runs, and request ${open.id} is open`);
   const status = callStatus(task, call);
   const attempt = call.effectIds.length + 1;
   const effectId = `${call.callId}-${attempt}`;
@@ -32,8 +34,6 @@ export function decideClaim(task: Task, command: Command & { type: "claim" }, { 
       return accept({ ...claimed, digest: callDigest({ key, epoch }, "", call.tool, call.args, command.facts) });
     }
     case "allowed": {
-      // At a pause nothing runs: approved calls wait for the turn's last open request.
-      if (openRequests(task).length > 0) return no("another request of this task is still open");
       const digest = callDigest({ key, epoch }, status.requestId, call.tool, status.args, command.facts);
       if (digest !== status.digest) return no("what would run is not what was approved");
       return accept({ ...claimed, digest, requestId: status.requestId });
@@ -41,22 +41,22 @@ export function decideClaim(task: Task, command: Command & { type: "claim" }, { 
     case "doubtful": {
       if (!command.mayRetry) return no("its outcome is unknown and nobody has said what to do");
       const { requestId } = status.effect;
+      if (command.gated && !requestId) return no("its rule asks a person by now");
       const digest = callDigest({ key, epoch }, requestId ?? "", call.tool, argsOf(task, call), command.facts);
       if (digest !== status.effect.digest) return no("what would run is not what was approved");
       return accept({ ...claimed, digest, ...(requestId ? { requestId } : {}) });
     }
-    case "asked":
-      return no(`request ${status.request.id} is open`);
     case "claimed":
       return no(`effect ${status.effect.effectId} has been claimed already`);
+    case "asked":
     case "settled":
-      return no("it has its result already");
+      return no(`it is ${status.type}`);
   }
 }
 
 /** The outcome is fenced by the claim's token: a worker that lost its claim cannot report for another's. */
 export function decideFinish(task: Task, command: Command & { type: "finish" }): Verdict {
-  const effect = task.effects[command.effectId];
+  const effect = findEffect(task, command.effectId);
   const lost = (detail: string) => refuse({ code: "claim-lost", effectId: command.effectId, detail });
   if (!effect) return lost("no such effect");
   if (effect.token !== command.token) return lost("claimed under another token");
@@ -82,25 +82,20 @@ function encodeResult(value: Json): { result: EffectResult; blob?: { sha256: str
 
 /** A claim without an outcome after a crash is unknown; nothing decides by itself what became of it. */
 export function decideDoubt(task: Task, command: Command & { type: "doubt" }, now: Circumstances): Verdict {
-  const effect = task.effects[command.effectId];
-  if (!effect) return refuse({ code: "claim-lost", effectId: command.effectId, detail: "no such effect" });
-  if (effect.status.type !== "claimed" && effect.status.type !== "unknown") {
-    return refuse({ code: "claim-lost", effectId: command.effectId, detail: `already ${effect.status.type}` });
+  const effect = findEffect(task, command.effectId);
+  const call = effect && findCall(task, effect.callId);
+  const lost = (detail: string) => refuse({ code: "claim-lost", effectId: command.effectId, detail });
+  if (!effect || !call) return lost("no such effect");
+  const status = callStatus(task, call);
+  if ((status.type !== "claimed" && status.type !== "doubtful") || status.effect.effectId !== effect.effectId) {
+    return lost(`its call is ${status.type} by now`);
   }
-  const unknown =
-    effect.status.type === "unknown"
-      ? []
-      : [{ type: "effect-unknown", effectId: effect.effectId, why: command.why } as const];
+  const { effectId } = effect;
+  const unknown: Fact[] = status.type === "claimed" ? [{ type: "effect-unknown", effectId, why: command.why }] : [];
   // Somebody wants the task to end: the doubt is told with its end (decideCancel), not asked about.
   if (command.onAmbiguous === "retry" || task.cancelRequestedBy) return accept(...unknown);
-  const tool = task.calls[effect.callId]?.tool ?? effect.callId;
-  if (command.onAmbiguous === "fail" || !command.draft) {
-    return accept(...unknown, ...closeRequests(task, task.principal), {
-      type: "task-failed",
-      message: `outcome of ${tool} is unknown: ${command.why}`,
-      code: "outcome-unknown",
-    });
-  }
-  const asked = decideOpen(task, [command.draft], now);
-  return asked.ok ? accept(...unknown, ...asked.facts) : asked;
+  if (command.onAmbiguous === "ask" && command.draft) return accept(...unknown, openFact(task, 0, command.draft, now));
+  const others = wrapUp(task, task.principal).filter((fact) => !("effectId" in fact) || fact.effectId !== effectId);
+  const message = `outcome of ${call.tool} is unknown: ${command.why}`;
+  return accept(...unknown, ...others, { type: "task-failed", message, code: "outcome-unknown" });
 }

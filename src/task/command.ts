@@ -38,6 +38,8 @@ export type Command =
       readonly text: string;
       readonly calls: readonly Omit<ToolCall, "callId">[];
       readonly usage?: Usage;
+      /** How many messages of the task the model had before it when it said this; absent: all of them. */
+      readonly messagesHeard?: number;
     }
   | { readonly type: "refuse-call"; readonly callId: string; readonly code: string; readonly text: string }
   | { readonly type: "open"; readonly drafts: readonly RequestDraft[] }

@@ -7,17 +7,19 @@
  * D4  Everything that ends a task closes its open requests in the same append.
  */
 import { unreachable } from "../errors.ts";
-import { closeRequests, decideAskAgain, decideChoices, decideExpire, decideOpen } from "./choose.ts";
+import { decideAskAgain, decideExpire, decideOpen, wrapUp } from "./ask.ts";
+import { decideChoices } from "./choose.ts";
 import { decideClaim, decideDoubt, decideFinish } from "./claim.ts";
 import type { Circumstances, Command } from "./command.ts";
 import type { Fact } from "./event.ts";
-import { findJsonProblem } from "./json.ts";
+import { findJsonProblem, isObject } from "./json.ts";
 import type { Principal } from "./request.ts";
-import { callStatus, claimedEffects, isOver, openRequests, stateOf, type Task } from "./task.ts";
+import { callStatus, claimedEffects, findCall, isDoubtful, openRequests, stateOf, type Task } from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 export const CALLS_PER_TURN_MAX = 64;
-const TEXT_BYTES_MAX = 1024 * 1024;
+const TEXT_CHARS_MAX = 1024 * 1024;
+const TOOL_NAME_CHARS_MAX = 256;
 
 export function decide(task: Task | undefined, command: Command, now: Circumstances): Verdict {
   if (command.type === "submit") return decideSubmit(task, command, now);
@@ -31,7 +33,7 @@ export function decide(task: Task | undefined, command: Command, now: Circumstan
     case "reply":
       return decideReply(task, command);
     case "refuse-call": {
-      const call = task.calls[command.callId];
+      const call = findCall(task, command.callId);
       if (!call) return refuse({ code: "call-unknown", callId: command.callId });
       const { type } = callStatus(task, call);
       if (type !== "new" && type !== "allowed") {
@@ -61,7 +63,7 @@ export function decide(task: Task | undefined, command: Command, now: Circumstan
     case "cancel":
       return decideCancel(task, command.principal);
     case "complete": {
-      const unsettled = whatIsUnsettled(task);
+      const unsettled = whatIsUnsettled(task) ?? (hasUnheard(task) && "a message has not been heard");
       if (unsettled) return refuse({ code: "task-unsettled", detail: unsettled });
       return accept({ type: "task-completed", message: command.message });
     }
@@ -71,7 +73,7 @@ export function decide(task: Task | undefined, command: Command, now: Circumstan
       return accept({ type: "task-rejected", message: command.message });
     }
     case "fail":
-      return accept(...giveUpClaims(task, "the task ended while it ran"), ...closeRequests(task, task.principal), {
+      return accept(...wrapUp(task, task.principal), {
         type: "task-failed",
         message: command.message,
         code: command.code,
@@ -108,20 +110,27 @@ function decideReceive(task: Task, command: Command & { type: "receive" }, now: 
 function decideReply(task: Task, command: Command & { type: "reply" }): Verdict {
   const expected = task.turns.length + 1;
   if (command.turn !== expected) return refuse({ code: "turn-stale", turn: command.turn, expected });
+  const unsettled = whatIsUnsettled(task);
+  if (unsettled) return refuse({ code: "task-unsettled", detail: unsettled });
+  // The last word must have heard everything; a word that goes on to act hears it with the next turn.
+  if (command.calls.length === 0 && (command.messagesHeard ?? task.messages.length) < task.messages.length) {
+    return refuse({ code: "task-unsettled", detail: "a message has not been heard" });
+  }
   const refused: Fact[] = [];
   const calls = command.calls.slice(0, CALLS_PER_TURN_MAX).map((call, i) => {
     const callId = `call-${command.turn}-${i + 1}`;
-    const problem = findJsonProblem(call.args);
-    if (!problem) return { ...call, callId };
+    const tool = call.tool.toWellFormed().slice(0, TOOL_NAME_CHARS_MAX);
+    const problem = isObject(call.args) ? findJsonProblem(call.args) : { pointer: "", text: "not an object" };
+    if (!problem) return { ...call, callId, tool };
     const text = `Arguments refused${problem.pointer ? ` at ${problem.pointer}` : ""}: ${problem.text}.`;
     refused.push({ type: "call-refused", callId, code: "arguments-invalid", text });
-    return { ...call, callId, args: {} };
+    return { ...call, callId, tool, args: {} };
   });
   return accept(
     {
       type: "model-replied",
       turn: command.turn,
-      text: command.text.toWellFormed().slice(0, TEXT_BYTES_MAX),
+      text: command.text.slice(0, TEXT_CHARS_MAX).toWellFormed(),
       calls,
       ...(command.usage ? { usage: command.usage } : {}),
     },
@@ -137,23 +146,23 @@ function decideCancel(task: Task, principal: Principal): Verdict {
   const wish: Fact[] = task.cancelRequestedBy ? [] : [{ type: "cancel-requested", principal }];
   if (claimedEffects(task).length > 0) return accept(...wish);
   const by = task.cancelRequestedBy ?? principal;
-  const doubtful = Object.values(task.effects).filter(({ status }) => status.type === "unknown");
+  const doubtful = Object.values(task.calls).filter((call) => isDoubtful(task, call));
   const message =
     doubtful.length === 0
       ? `Canceled by ${by.name}.`
-      : `Canceled by ${by.name}. Outcome unknown of: ${doubtful.map(({ callId }) => task.calls[callId]?.tool ?? callId).join(", ")}.`;
-  return accept(...wish, ...closeRequests(task, by), { type: "task-canceled", message });
+      : `Canceled by ${by.name}. Outcome unknown of: ${doubtful.map(({ tool }) => tool).join(", ")}.`;
+  return accept(...wish, ...wrapUp(task, by), { type: "task-canceled", message });
 }
 
-/** An unknown outcome is never reported as success or failure. */
-function giveUpClaims(task: Task, why: string): Fact[] {
-  return claimedEffects(task).map(({ effectId }) => ({ type: "effect-unknown", effectId, why }));
-}
-
+/** What must come to its end before a task, or a turn, can. */
 function whatIsUnsettled(task: Task): string | undefined {
   const [open] = openRequests(task);
   if (open) return `request ${open.id} is open`;
-  const [effect] = claimedEffects(task);
-  if (effect) return `effect ${effect.effectId} has no outcome`;
-  return isOver(task) ? "the task is over" : undefined;
+  const call = Object.values(task.calls).find((candidate) => callStatus(task, candidate).type !== "settled");
+  return call && `call ${call.callId} has no result`;
+}
+
+/** A message that came after the model's last word belongs to its next turn. */
+export function hasUnheard(task: Task): boolean {
+  return task.messages.length > (task.turns.at(-1)?.messages ?? 0);
 }

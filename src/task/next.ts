@@ -3,6 +3,7 @@
  * one paused. Within a turn: ungated calls run first; then all questions are asked at once; at a pause nothing runs;
  * approved calls run in order when the last question is closed; then the model is asked.
  */
+import { hasUnheard } from "./decide.ts";
 import { type Call, callStatus, claimedEffects, type Effect, isOver, openRequests, type Task } from "./task.ts";
 
 export type Step =
@@ -49,6 +50,6 @@ export function next(task: Task, isGated: IsGated, nowMs: number): Step {
   if (ask.length > 0) return { type: "ask", calls: ask };
   const [first] = allowed;
   if (first) return { type: "run", call: first };
-  if (calls.length > 0) return { type: "think", turn: turn.turn + 1 };
+  if (calls.length > 0 || hasUnheard(task)) return { type: "think", turn: turn.turn + 1 };
   return { type: "complete", message: turn.text || "Done." };
 }

@@ -38,6 +38,8 @@ export interface Turn {
   readonly turn: number;
   readonly text: string;
   readonly callIds: readonly string[];
+  /** How many messages there were by then. */
+  readonly messages: number;
   readonly usage?: Usage;
 }
 
@@ -96,6 +98,7 @@ function change(task: Task, event: Exclude<TaskEvent, { type: "task-submitted" }
         turn: event.turn,
         text: event.text,
         callIds: event.calls.map(({ callId }) => callId),
+        messages: task.messages.length,
         ...(event.usage ? { usage: event.usage } : {}),
       };
       return { ...task, calls, turns: [...task.turns, turn] };
@@ -174,6 +177,15 @@ export function findRequest(task: Task, id: string): RequestRecord | undefined {
   return task.requests.find(({ request }) => request.id === id);
 }
 
+/** Only what is really there: an id may come from outside, and every object inherits names. */
+export function findCall(task: Task, callId: string): Call | undefined {
+  return Object.hasOwn(task.calls, callId) ? task.calls[callId] : undefined;
+}
+
+export function findEffect(task: Task, effectId: string): Effect | undefined {
+  return Object.hasOwn(task.effects, effectId) ? task.effects[effectId] : undefined;
+}
+
 /** An effect that was claimed and has no outcome: running, or cut off by a crash. */
 export function claimedEffects(task: Task): readonly Effect[] {
   return Object.values(task.effects).filter(({ status }) => status.type === "claimed");
@@ -203,6 +215,8 @@ export type Settled =
   | { readonly type: "refused"; readonly code: string; readonly text: string }
   | { readonly type: "ran"; readonly effect: Effect }
   | { readonly type: "answered"; readonly decision: Decision }
+  /** It was cut off, and whoever was asked would not say. */
+  | { readonly type: "unknown"; readonly decision: Decision }
   | { readonly type: "not-run"; readonly decision: Decision };
 
 export function callStatus(task: Task, call: Call): CallStatus {
@@ -230,7 +244,7 @@ export function callStatus(task: Task, call: Call): CallStatus {
     case "denied":
     case "expired":
     case "canceled":
-      return { type: "settled", how: { type: "not-run", decision } };
+      return { type: "settled", how: { type: request.kind === "in-doubt" ? "unknown" : "not-run", decision } };
     case "superseded":
       // Asked again in the same append; without a successor nothing was decided.
       return { type: "new" };
@@ -239,10 +253,19 @@ export function callStatus(task: Task, call: Call): CallStatus {
   }
 }
 
-/** What a call runs with: the arguments of the model, or those a person put in their place. */
+/** What a call runs with: what its governing request showed, or what a person put in its place. */
 export function argsOf(task: Task, call: Call): JsonObject {
-  const edits = call.requestIds.map((id) => findRequest(task, id)?.decision?.editedArgs);
-  return edits.findLast((args) => args !== undefined) ?? call.args;
+  const lastRequestId = call.requestIds.at(-1);
+  const record = lastRequestId && findRequest(task, lastRequestId);
+  if (!record || !("args" in record.request)) return call.args;
+  return record.decision?.editedArgs ?? record.request.args;
+}
+
+/** Whether nobody knows what became of it. */
+export function isDoubtful(task: Task, call: Call): boolean {
+  const status = callStatus(task, call);
+  if (status.type === "asked") return status.request.kind === "in-doubt";
+  return status.type === "doubtful" || (status.type === "settled" && status.how.type === "unknown");
 }
 
 export function inDoubtAnswer(decision: Decision): InDoubtAnswer | undefined {

@@ -17,14 +17,12 @@ export interface CallHandler {
 
 /** Methods that answer at once; all others answer with a promise. */
 const SYNC: ReadonlySet<string> = new Set(["clock.nowMs", "ids.uuid", "ids.token", "tool.promptFor"]);
-/** Streams of the audit: not on the path of any task. */
-const STREAMS: ReadonlySet<string> = new Set(["scanSeals", "scanEvents", "scanSealed", "scanTasks"]);
 
 export function wrapPort<Port extends object>(name: string, port: Port, handler: CallHandler): Port {
   return new Proxy(port, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== "function" || typeof property !== "string" || STREAMS.has(property)) return value;
+      if (typeof value !== "function" || typeof property !== "string") return value;
       const point = `${name}.${property}`;
       return (...args: unknown[]) => {
         const perform = () => Reflect.apply(value, target, args);

@@ -100,7 +100,9 @@ describePostgres("PostgreSQL store", (suite) => {
       const ids = ["a", "B", "b", "A", "ä", "z", "Z", "a-b", "ab", "a b", "😀", "￿"];
       for (const id of ids) await commit(store, { tenant: "default", id }, submit(id));
       const seen: string[] = [];
-      for await (const { key } of store.scanTasks()) seen.push(key.id);
+      await store.readTrail(async (trail) => {
+        for await (const { key } of trail.scanTasks()) seen.push(key.id);
+      });
       expect(seen).toEqual(ids.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
       while (await store.sealNext(5));
       expect(await verifyAudit(store)).toMatchObject({ ok: true, problems: [], tasks: ids.length });

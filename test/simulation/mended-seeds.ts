@@ -3,6 +3,9 @@ export const MENDED_SEEDS: readonly { readonly seed: number; readonly bug: strin
   { seed: 873, bug: "a release that failed while the store was away overwrote a paused task's deadline, and it spun" },
   { seed: 2319, bug: "the same, with two tasks and a crash" },
   { seed: 5828, bug: "the same, without a crash" },
-  { seed: 20064, bug: "a lease whose answer was lost was kept alive by the owner's heartbeat, and nobody could take it" },
+  {
+    seed: 20064,
+    bug: "a lease whose answer was lost was kept alive by the owner's heartbeat, and nobody could take it",
+  },
   { seed: 20745, bug: "the same, after a crash" },
 ];
