@@ -18,9 +18,9 @@ import { advanceLog } from "../task/log.ts";
 import { next, type Step } from "../task/next.ts";
 import type { ToolFacts } from "../task/request.ts";
 import { argsOf, type Call, callStatus, type Effect, type Task } from "../task/task.ts";
-import { type Agent, type Finished, findTool, type Tool } from "./agent.ts";
+import type { Agent, Finished, Tool } from "./agent.ts";
 import { deadlineOf, draftApproval, draftInDoubt } from "./drafts.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Outcome, Runtime } from "./runtime.ts";
 
 /** After this many failures in a row the task ends; nothing is silently stuck. */
 export const ATTEMPTS_MAX = 5;
@@ -28,9 +28,9 @@ export const ATTEMPTS_MAX = 5;
 const STEPS_MAX = 1000;
 /** A step that is refused again and again on an unchanged task is a failure, not a reason to spin. */
 const IDLE_MAX = 3;
-/** The outcome of an effect is worth waiting for a database that is away for a moment. */
-const FINISH_TRIES_MAX = 5;
-const FINISH_RETRY_MS = 200;
+/** Claim and outcome are worth waiting for a database that is away for a moment: otherwise a person must be asked. */
+const INSIST_TRIES_MAX = 5;
+const INSIST_RETRY_MS = 200;
 
 export interface WorkerParts {
   readonly runtime: Runtime;
@@ -85,54 +85,43 @@ export class Worker {
         await this.#runtime.execute(key, [{ type: "fail", message, code: "agent-missing" }], fence);
         return;
       }
-      const step = next(task, (name) => agent.tools.get(name)?.gated, nowMs);
+      const round = { task, agent, fence, signal, nowMs };
+      const step = nextStep(round, task);
       if (step.type === "rest") return;
       if (idle >= IDLE_MAX) throw new Error(`"${step.type}" was refused ${IDLE_MAX} times in a row`);
-      if (step.type === "run") await this.#run(task, agent, step.call, fence, signal);
-      else if (step.type === "settle") await this.#settle(task, agent, step.effect, fence, signal, nowMs);
-      else await this.#record(task, agent, step, fence, signal, nowMs);
+      if (step.type === "run") await this.#run(round, step.call);
+      else if (step.type === "settle") await this.#settle(round, step.effect);
+      else await this.#record(round, step);
     }
   }
 
   /** Steps that only write: as many as follow from each other go into one append. */
-  async #record(
-    task: Task,
-    agent: Agent,
-    first: Recordable,
-    fence: number,
-    signal: AbortSignal,
-    nowMs: number,
-  ): Promise<void> {
+  async #record(round: Round, first: Recordable): Promise<void> {
+    const { task, fence, nowMs } = round;
     const now = { key: task.key, nowMs, epoch: this.#runtime.store.epoch };
     const commands: Command[] = [];
     let ahead = task;
     for (let step: Step = first; ; ) {
       if (step.type === "rest" || step.type === "run" || step.type === "settle") break;
       if (step.type === "think" && commands.length > 0) break;
-      commands.push(...(await this.#commandsFor(ahead, agent, step, signal, nowMs)));
+      commands.push(...(await this.#commandsFor(round, ahead, step)));
       const result = advanceLog(task, commands, now);
       if (!result.ok || !result.task) break;
       ahead = result.task;
-      step = next(ahead, (name) => agent.tools.get(name)?.gated, nowMs);
+      step = nextStep(round, ahead);
     }
     // A refusal means that the task has moved meanwhile; the next round looks at it afresh.
     await this.#runtime.execute(task.key, commands, fence);
   }
 
-  async #commandsFor(
-    task: Task,
-    agent: Agent,
-    step: Recordable,
-    signal: AbortSignal,
-    nowMs: number,
-  ): Promise<Command[]> {
+  async #commandsFor(round: Round, task: Task, step: Recordable): Promise<Command[]> {
     switch (step.type) {
       case "think": {
-        const reply = await agent.think(task, signal);
+        const reply = await round.agent.think(task, round.signal);
         return [{ type: "reply", turn: step.turn, messagesHeard: task.messages.length, ...reply }];
       }
       case "ask":
-        return this.#ask(task, agent, step.calls, nowMs);
+        return this.#ask(round, step.calls);
       case "refuse":
         return [{ type: "refuse-call", callId: step.call.callId, code: step.code, text: step.text }];
       case "expire":
@@ -147,14 +136,14 @@ export class Worker {
   }
 
   /** All questions of a turn at once; more than a person can be asked are refused. */
-  async #ask(task: Task, agent: Agent, calls: readonly Call[], nowMs: number): Promise<Command[]> {
+  async #ask({ agent, nowMs }: Round, calls: readonly Call[]): Promise<Command[]> {
     const refused = calls.slice(OPEN_REQUESTS_MAX).map(({ callId }): Command => {
       const text = `More than ${OPEN_REQUESTS_MAX} calls of one turn need approval; this one was not asked.`;
       return { type: "refuse-call", callId, code: "too-many-requests", text };
     });
     const drafts = await Promise.all(
       calls.slice(0, OPEN_REQUESTS_MAX).flatMap((call) => {
-        const tool = findTool(this.#runtime.agents, task, call.tool);
+        const tool = agent.tools.get(call.tool);
         const about = { ...call, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
         return tool ? [tool.prepare(call.args).then((facts) => draftApproval(tool, about, facts))] : [];
       }),
@@ -163,7 +152,8 @@ export class Worker {
   }
 
   /** The gate, from the worker's side: work out what would run, claim it, run it, write down what came of it. */
-  async #run(task: Task, agent: Agent, call: Call, fence: number, signal: AbortSignal): Promise<void> {
+  async #run(round: Round, call: Call): Promise<void> {
+    const { task, agent, fence, signal } = round;
     const tool = agent.tools.get(call.tool);
     if (!tool) return;
     const args = argsOf(task, call);
@@ -172,52 +162,45 @@ export class Worker {
     if (status.type === "allowed") {
       const scope = { key: task.key, epoch: this.#runtime.store.epoch };
       if (callDigest(scope, status.requestId, call.tool, args, facts) !== status.digest) {
-        await this.#askAgain(task, agent, tool, call, fence);
+        await this.#askAgain(round, tool, call, args, facts);
         return;
       }
     }
     const token = this.#ids.token();
     const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";
     const claim: Command = { type: "claim", callId: call.callId, token, gated: tool.gated, facts, mayRetry };
-    const claimed = await this.#runtime.execute(task.key, [claim], fence);
+    const claimed = await this.#insist(task.key, claim, fence);
     if (!claimed.ok) return;
     const effect = Object.values(claimed.task.effects).find((candidate) => candidate.token === token);
     if (!effect) return;
     const idempotencyKey = effect.requestId ?? `${task.key.id}-${call.callId}`;
     const finished = await runTool(tool, { args, facts, idempotencyKey, signal });
-    await this.#finish(task.key, { type: "finish", effectId: effect.effectId, token, ...finished }, fence);
+    await this.#insist(task.key, { type: "finish", effectId: effect.effectId, token, ...finished }, fence);
   }
 
   /** What was approved is no longer what would run: ask about that, with a fresh deadline. */
-  async #askAgain(task: Task, agent: Agent, tool: Tool, call: Call, fence: number): Promise<void> {
-    const args = argsOf(task, call);
-    const { nowMs } = await this.#runtime.load(task.key);
-    const about = { callId: call.callId, args, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
-    const draft = draftApproval(tool, about, await tool.prepare(args));
-    await this.#runtime.execute(task.key, [{ type: "ask-again", callId: call.callId, draft }], fence);
+  async #askAgain({ task, agent, fence, nowMs }: Round, tool: Tool, call: Call, args: JsonObject, facts: ToolFacts) {
+    const { callId } = call;
+    const about = { callId, args, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
+    const draft = draftApproval(tool, about, facts);
+    await this.#runtime.execute(task.key, [{ type: "ask-again", callId, draft }], fence);
   }
 
-  async #finish(key: TaskKey, command: Command, fence: number): Promise<void> {
+  /** Claim and outcome bear a token, so the same again is harmless when an answer was lost. */
+  async #insist(key: TaskKey, command: Command, fence: number): Promise<Outcome> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#runtime.execute(key, [command], fence);
-        return;
+        return await this.#runtime.execute(key, [command], fence);
       } catch (error) {
-        if (!isFault(error) || !error.retry || tries >= FINISH_TRIES_MAX) throw error;
-        await this.#clock.sleep(FINISH_RETRY_MS * tries);
+        if (!isFault(error) || !error.retry || tries >= INSIST_TRIES_MAX) throw error;
+        await this.#clock.sleep(INSIST_RETRY_MS * tries);
       }
     }
   }
 
   /** G3. */
-  async #settle(
-    task: Task,
-    agent: Agent,
-    effect: Effect,
-    fence: number,
-    signal: AbortSignal,
-    nowMs: number,
-  ): Promise<void> {
+  async #settle(round: Round, effect: Effect): Promise<void> {
+    const { task, agent, fence, nowMs } = round;
     const call = task.calls[effect.callId];
     const tool = call && agent.tools.get(call.tool);
     const why = "the worker stopped before it could write down the outcome";
@@ -229,7 +212,7 @@ export class Worker {
     const args = argsOf(task, call);
     const facts = await tool.prepare(args);
     const mayRetry = this.#mayRetry(task, tool, effect, args, facts);
-    if (mayRetry && effect.status.type === "unknown") return this.#run(task, agent, call, fence, signal);
+    if (mayRetry && effect.status.type === "unknown") return this.#run(round, call);
     const fallback = tool.onAmbiguous === "fail" ? "fail" : "ask";
     const draft = draftInDoubt(agent, tool, call, effect, args, facts, nowMs);
     const onAmbiguous = mayRetry ? "retry" : fallback;
@@ -244,7 +227,20 @@ export class Worker {
   }
 }
 
+/** What one look at a task is made of. */
+interface Round {
+  readonly task: Task;
+  readonly agent: Agent;
+  readonly fence: number;
+  readonly signal: AbortSignal;
+  readonly nowMs: number;
+}
+
 type Recordable = Exclude<Step, { type: "rest" | "run" | "settle" }>;
+
+function nextStep({ agent, nowMs }: Round, task: Task): Step {
+  return next(task, (name) => agent.tools.get(name)?.gated, nowMs);
+}
 
 /** A tool that throws has failed; that is a result for the model, not a broken worker. */
 async function runTool(tool: Tool, work: Parameters<Tool["run"]>[0]): Promise<Finished> {

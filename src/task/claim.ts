@@ -47,6 +47,8 @@ export function decideClaim(task: Task, command: Command & { type: "claim" }, { 
       return accept({ ...claimed, digest, ...(requestId ? { requestId } : {}) });
     }
     case "claimed":
+      // The same claim again: its answer was lost on the way.
+      if (status.effect.token === command.token) return accept();
       return no(`effect ${status.effect.effectId} has been claimed already`);
     case "asked":
     case "settled":

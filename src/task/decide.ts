@@ -14,7 +14,16 @@ import type { Circumstances, Command } from "./command.ts";
 import type { Fact } from "./event.ts";
 import { findJsonProblem, isObject } from "./json.ts";
 import type { Principal } from "./request.ts";
-import { callStatus, claimedEffects, findCall, isDoubtful, openRequests, stateOf, type Task } from "./task.ts";
+import {
+  callStatus,
+  claimedEffects,
+  findCall,
+  hasUnheard,
+  isDoubtful,
+  openRequests,
+  stateOf,
+  type Task,
+} from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 export const CALLS_PER_TURN_MAX = 64;
@@ -160,9 +169,4 @@ function whatIsUnsettled(task: Task): string | undefined {
   if (open) return `request ${open.id} is open`;
   const call = Object.values(task.calls).find((candidate) => callStatus(task, candidate).type !== "settled");
   return call && `call ${call.callId} has no result`;
-}
-
-/** A message that came after the model's last word belongs to its next turn. */
-export function hasUnheard(task: Task): boolean {
-  return task.messages.length > (task.turns.at(-1)?.messages ?? 0);
 }

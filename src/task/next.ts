@@ -3,8 +3,16 @@
  * one paused. Within a turn: ungated calls run first; then all questions are asked at once; at a pause nothing runs;
  * approved calls run in order when the last question is closed; then the model is asked.
  */
-import { hasUnheard } from "./decide.ts";
-import { type Call, callStatus, claimedEffects, type Effect, isOver, openRequests, type Task } from "./task.ts";
+import {
+  type Call,
+  callStatus,
+  claimedEffects,
+  type Effect,
+  hasUnheard,
+  isOver,
+  openRequests,
+  type Task,
+} from "./task.ts";
 
 export type Step =
   /** Over, or waiting for a person. */

@@ -191,6 +191,11 @@ export function claimedEffects(task: Task): readonly Effect[] {
   return Object.values(task.effects).filter(({ status }) => status.type === "claimed");
 }
 
+/** A message that came after the model's last word belongs to its next turn. */
+export function hasUnheard(task: Task): boolean {
+  return task.messages.length > (task.turns.at(-1)?.messages ?? 0);
+}
+
 /** Failed > auth-required > input-required > working. */
 export function stateOf(task: Task): TaskState {
   if (task.end) return task.end.state;
