@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ASK_AGAIN_MAX, OPEN_REQUESTS_MAX } from "./choose.ts";
+import { ASK_AGAIN_MAX, OPEN_REQUESTS_MAX } from "./ask.ts";
 import { RESULT_BYTES_MAX } from "./claim.ts";
 import type { Choice, Circumstances, Command, Refusal } from "./command.ts";
 import { CALLS_PER_TURN_MAX, decide } from "./decide.ts";
@@ -44,6 +44,9 @@ const reply = (calls = 1, turn = 1): Command => ({
   text: "I will refund it.",
   calls: Array.from({ length: calls }, () => ({ tool: "refund", args: order7 })),
 });
+
+/** A reply by a model that had only the first message before it. */
+const deaf = (calls: number): Command => ({ ...reply(calls), messagesHeard: 1 }) as Command;
 
 const base = { title: "refund", prompt: "Refund?", risk: "high", expiresAtMs: null, onTimeout: "deny" } as const;
 type Approval = RequestDraft & { kind: "approval" };
@@ -105,6 +108,7 @@ const claim = (callId = "call-1-1", extra: Partial<Command & { type: "claim" }> 
   mayRetry: false,
   ...extra,
 });
+const ungated = (callId = "call-1-1") => claim(callId, { gated: false });
 const finish = (extra: Partial<Command & { type: "finish" }> = {}): Command => ({
   type: "finish",
   effectId: "call-1-1-1",
@@ -222,52 +226,85 @@ describe("says no precisely", () => {
     ["call-unknown: claim", asked, claim("call-9-9"), { code: "call-unknown", callId: "call-9-9" }],
     ["call-unknown: ask-again", asked, askAgain("call-9-9"), { code: "call-unknown", callId: "call-9-9" }],
     ["call-unknown: asking again needs a first question", taskAfter(reply()), askAgain(), { code: "call-unknown" }],
+    ["call-unknown: open", asked, open(approval(9)), { code: "call-unknown", callId: "call-1-9" }],
+    ["call-unknown: an inherited name", asked, claim("constructor"), { code: "call-unknown", callId: "constructor" }],
+    ["claim-lost: an inherited name", asked, doubt("fail", { effectId: "constructor" }), { code: "claim-lost" }],
     ["turn-stale: answered already", taskAfter(reply()), reply(1, 1), { code: "turn-stale", turn: 1, expected: 2 }],
     ["turn-stale: ahead of its time", taskAfter(), reply(1, 2), { code: "turn-stale", turn: 2, expected: 1 }],
   ])("%s", (_sentence, task, command, refusal, now = early) => {
     expect(decide(task, command, now)).toMatchObject({ ok: false, refusal });
   });
 
+  const answered = taskAfter(reply(), ungated(), finish());
+  const unheard = andThen(taskAfter(reply(0)), early, receive("m2"));
+  const open1 = `request ${idOf(1)} is open`;
+  const noResult = "call call-1-1 has no result";
+
   test.each([
-    ["completes over an open request", asked, complete, `request ${idOf(1)} is open`],
-    ["is rejected over an open request", asked, reject, `request ${idOf(1)} is open`],
-    ["completes over a running effect", running, complete, "effect call-1-1-1 has no outcome"],
-    ["is rejected over a running effect", running, reject, "effect call-1-1-1 has no outcome"],
+    ["completes over an open request", asked, complete, open1],
+    ["is rejected over an open request", asked, reject, open1],
+    ["is said over an open request", asked, reply(1, 2), open1],
+    ["completes over a running effect", running, complete, noResult],
+    ["is rejected over a running effect", running, reject, noResult],
+    ["is said over a running effect", running, reply(1, 2), noResult],
+    ["completes over an approved call", approved, complete, noResult],
+    ["is said over an approved call", approved, reply(1, 2), noResult],
+    ["completes over a call that nobody looked at", taskAfter(reply()), complete, noResult],
+    ["completes over an unknown outcome", unknown, complete, noResult],
+    ["is asked while an effect runs", running, open(question), "effect call-1-1-1 has no outcome"],
+    ["completes over a message that nobody heard", unheard, complete, "a message has not been heard"],
+    ["completes before anything was said", taskAfter(), complete, "a message has not been heard"],
+    ["is said last that has not heard everything", taskAfter(receive("m2")), deaf(0), "a message has not been heard"],
   ])("task-unsettled: nothing %s", (_sentence, task, command, detail) => {
     expect(decide(task, command, early)).toEqual({ ok: false, refusal: { code: "task-unsettled", detail } });
   });
 
+  test("a word that goes on to act may have missed a message: it hears it with the next turn", () => {
+    expect(factsOf(taskAfter(receive("m2")), deaf(1))).toMatchObject([{ type: "model-replied" }]);
+    expect(factsOf(answered, reply(0, 2))).toMatchObject([{ type: "model-replied" }]);
+  });
+
   const siblings = andThen(taskAfter(reply(2), open(approval(1), approval(2))), early, choose(1, "approve"));
+  const pausedBeside = taskAfter(reply(2), open(approval(1)));
   const refused = taskAfter(reply(), refuseCall());
-  const canceling = taskAfter(reply(2), claim("call-1-1", { gated: false }), cancel);
-  const ungated = claim("call-1-1", { gated: false });
+  const canceling = taskAfter(reply(2), ungated(), cancel);
   const retry = claim("call-1-1", { mayRetry: true });
+  const rival = claim("call-1-1", { mayRetry: true, token: "token-2" });
   const otherRetry = claim("call-1-1", { mayRetry: true, facts: factsFor(order8) });
-  const noResult = "it has its result already";
+  const pause = (n: number) => `at a pause nothing runs, and request ${idOf(n)} is open`;
+  const settled = "it is settled";
+  const gatedNow = taskAfter(reply(), ungated(), doubt("retry"));
   const another = "what would run is not what was approved";
 
   test.each([
     ["nobody was asked about a gated call", taskAfter(reply()), claim(), "nobody has approved it"],
-    ["its request is open", asked, claim(), `request ${idOf(1)} is open`],
-    ["its request is open, however the rule changed", asked, ungated, `request ${idOf(1)} is open`],
-    ["a sibling waits for its person", siblings, claim(), "another request of this task is still open"],
+    ["its request is open", asked, claim(), pause(1)],
+    ["its request is open, however the rule changed", asked, ungated(), pause(1)],
+    ["a sibling waits for its person", siblings, claim(), pause(2)],
     ["it is another tool than was approved", approved, claim("call-1-1", { facts: refund2 }), another],
     ["it is another plan than was approved", approved, claim("call-1-1", { facts: factsFor(order8) }), another],
-    ["it has been claimed", running, claim(), "effect call-1-1-1 has been claimed already"],
-    ["it has been claimed, even if idempotent", running, retry, "effect call-1-1-1 has been claimed already"],
-    ["it has run", andThen(running, early, finish()), claim(), noResult],
-    ["it has run, even if idempotent", andThen(running, early, finish()), retry, noResult],
-    ["it was denied", andThen(asked, early, choose(1, "deny")), claim(), noResult],
-    ["it was denied, however the rule changed", andThen(asked, early, choose(1, "deny")), ungated, noResult],
-    ["its request was canceled", andThen(asked, early, choose(1, "cancel")), claim(), noResult],
-    ["its request has expired", andThen(timed, late, expire), claim(), noResult],
-    ["it was refused", refused, ungated, noResult],
+    [
+      "it has been claimed by another",
+      running,
+      claim("call-1-1", { token: "token-2" }),
+      "effect call-1-1-1 has been claimed already",
+    ],
+    ["it has been claimed, even if idempotent", running, rival, "effect call-1-1-1 has been claimed already"],
+    ["it has run", andThen(running, early, finish()), claim(), settled],
+    ["it has run, even if idempotent", andThen(running, early, finish()), retry, settled],
+    ["it was denied", andThen(asked, early, choose(1, "deny")), claim(), settled],
+    ["it was denied, however the rule changed", andThen(asked, early, choose(1, "deny")), ungated(), settled],
+    ["its request was canceled", andThen(asked, early, choose(1, "cancel")), claim(), settled],
+    ["its request has expired", andThen(timed, late, expire), claim(), settled],
+    ["it was refused", refused, ungated(), settled],
     ["it was cut off", unknown, claim(), "its outcome is unknown and nobody has said what to do"],
     ["it was cut off as something else", unknown, otherRetry, another],
-    ["a person is asked what became of it", doubted, retry, `request ${idOf(2)} is open`],
-    ["a person said that it was done", andThen(doubted, early, answer(2, "done")), retry, noResult],
-    ["a person said that it failed", andThen(doubted, early, answer(2, "failed")), retry, noResult],
-    ["the task is being canceled", canceling, claim("call-1-2", { gated: false }), "the task is being canceled"],
+    ["a person is asked what became of it", doubted, retry, pause(2)],
+    ["a person said that it was done", andThen(doubted, early, answer(2, "done")), retry, settled],
+    ["a person said that it failed", andThen(doubted, early, answer(2, "failed")), retry, settled],
+    ["its rule asks a person by now", gatedNow, retry, "its rule asks a person by now"],
+    ["the task is at a pause, though nobody need approve it", pausedBeside, ungated("call-1-2"), pause(1)],
+    ["the task is being canceled", canceling, ungated("call-1-2"), "the task is being canceled"],
   ])("not-allowed: no claim when %s", (_sentence, task, command, detail) => {
     expect(decide(task, command, early)).toMatchObject({ ok: false, refusal: { code: "not-allowed", detail } });
   });
@@ -283,17 +320,49 @@ describe("says no precisely", () => {
   });
 
   test.each([
+    ["it is asked already", asked, open(approval())],
+    ["it is allowed already", approved, open(approval())],
+    ["it is doubtful already", unknown, open(approval())],
+    ["it is settled already", andThen(running, early, finish()), open(approval())],
+    ["it is settled already", andThen(asked, early, choose(1, "deny")), open(approval())],
+    ["it is asked about twice", taskAfter(reply()), open(approval(), approval())],
+    ["it is asked about twice", taskAfter(reply()), open(approval(), { ...question, callId: "call-1-1" })],
+  ])("not-allowed: nothing is asked about a call when %s", (detail, task, command) => {
+    expect(decide(task, command, early)).toMatchObject({ ok: false, refusal: { code: "not-allowed", detail } });
+  });
+
+  test.each([
+    ["settled", "denied", andThen(asked, early, choose(1, "deny"))],
+    ["settled", "canceled", andThen(asked, early, choose(1, "cancel"))],
+    ["settled", "expired", andThen(timed, late, expire)],
+    ["settled", "run", andThen(running, early, finish())],
+    ["claimed", "claimed", running],
+    ["doubtful", "cut off", unknown],
+    ["asked", "asked about as in doubt", doubted],
+  ])("not-allowed: a call that is %s, because it was %s, is not asked about again", (status, _why, task) => {
+    const detail = `it is ${status} and not asked about again`;
+    expect(decide(task, askAgain(), early)).toMatchObject({ ok: false, refusal: { code: "not-allowed", detail } });
+  });
+
+  const repeated = andThen(unknown, early, claim("call-1-1", { mayRetry: true }), finish({ effectId: "call-1-1-2" }));
+  const failed = andThen(running, early, finish({ outcome: "failed" }));
+
+  test.each([
     ["there is no such effect to finish", asked, finish(), "no such effect"],
     ["another worker holds the token", running, finish({ token: "token-2" }), "claimed under another token"],
     ["what was done did not fail", andThen(running, early, finish()), finish({ outcome: "failed" }), "already done"],
     ["it was given up before the report came", unknown, finish(), "already unknown"],
     ["there is no such effect to doubt", asked, doubt("ask"), "no such effect"],
-    ["what is done is beyond doubt", andThen(running, early, finish()), doubt("ask"), "already done"],
+    ["what is done is beyond doubt", andThen(running, early, finish()), doubt("ask"), "its call is settled by now"],
+    ["what failed is beyond doubt", failed, doubt("fail"), "its call is settled by now"],
+    ["what was repeated is beyond doubt", repeated, doubt("fail"), "its call is settled by now"],
+    ["a person is asked about it already", doubted, doubt("ask"), "its call is asked by now"],
+    ["a person has settled it", andThen(doubted, early, answer(2, "done")), doubt("ask"), "its call is settled by now"],
     [
-      "what failed is beyond doubt",
-      andThen(running, early, finish({ outcome: "failed" })),
-      doubt("fail"),
-      "already failed",
+      "a person lets it run again",
+      andThen(doubted, early, answer(2, "retry")),
+      doubt("ask"),
+      "its call is allowed by now",
     ],
   ])("claim-lost: %s", (_sentence, task, command, detail) => {
     const refusal = { code: "claim-lost", effectId: "call-1-1-1", detail };
@@ -310,6 +379,14 @@ describe("says no precisely", () => {
     expect(decide(task, open(...drafts, approval(OPEN_REQUESTS_MAX + 1)), early)).toEqual({ ok: false, refusal });
     const room = andThen(full, early, choose(3, "deny"));
     expect(decide(room, open(approval(OPEN_REQUESTS_MAX + 1)), early).ok).toBe(true);
+  });
+
+  test("too-many-requests: asking again keeps to the bound, and may replace one when all are open", () => {
+    const others = Array.from({ length: OPEN_REQUESTS_MAX }, (_, i) => approval(i + 2));
+    const task = taskAfter(reply(OPEN_REQUESTS_MAX + 1), open(approval(1)), choose(1, "approve"), open(...others));
+    expect(decide(task, askAgain(), early)).toMatchObject({ refusal: { code: "too-many-requests" } });
+    const full = taskAfter(reply(OPEN_REQUESTS_MAX), open(approval(1), ...others.slice(0, -1)));
+    expect(openRequests(andThen(full, early, askAgain()))).toHaveLength(OPEN_REQUESTS_MAX);
   });
 });
 
@@ -447,6 +524,13 @@ describe("each request takes one decision, ever", () => {
     });
   });
 
+  test("what a deadline closed is told as expired, before the sweep and after it", () => {
+    const before = decide(timed, choose(1, "approve"), at(DEADLINE));
+    const swept = decide(andThen(timed, at(DEADLINE), expire), choose(1, "approve"), at(DEADLINE));
+    expect(swept).toEqual(before);
+    expect(swept).toMatchObject({ refusal: { code: "request-expired", requestId: idOf(1) } });
+  });
+
   test("even cancelling what the end of the task closed is late: nobody else's closing is one's own", () => {
     expect(decide(ended, choose(1, "cancel", {}, ben), early)).toMatchObject({
       ok: false,
@@ -506,6 +590,11 @@ describe("one message is one command", () => {
       ok: false,
       refusal: { code: "choice-invalid", requestId: idOf(2), pointer: "", detail: "two parts disagree about it" },
     });
+  });
+
+  test("a second part about the same request is judged like the first", () => {
+    const command = receive("m2", part(1, "approve"), part(1, "approve", { reason: "\ud800" }));
+    expect(decide(three, command, early)).toMatchObject({ refusal: { code: "choice-invalid", pointer: "/reason" } });
   });
 
   test("one invalid part refuses all", () => {
@@ -631,6 +720,13 @@ describe("approve with edits", () => {
   });
 });
 
+test("after asking again without the edit, a retry runs what the newer request showed", () => {
+  const edited = { args: order8, facts: factsFor(order8) };
+  const again = andThen(asked, early, choose(1, "approve", { edited }), askAgain("call-1-1", factsFor(order7)));
+  const cutOff = andThen(again, early, choose(2, "approve"), claim(), doubt("retry"));
+  expect(factsOf(cutOff, claim("call-1-1", { mayRetry: true }))).toMatchObject([{ requestId: idOf(2) }]);
+});
+
 describe("a deadline", () => {
   const due = (...drafts: RequestDraft[]) => taskAfter(reply(3), open(...drafts));
   const soon = { expiresAtMs: DEADLINE };
@@ -708,6 +804,10 @@ describe("cancel", () => {
     expect(task.end).toEqual({ state: "canceled", message: "Canceled by ben. Outcome unknown of: refund." });
   });
 
+  test.each(["done", "failed"])("does not call an outcome unknown that a person has named: %s", (outcome) => {
+    expect(andThen(doubted, early, answer(2, outcome), cancel).end?.message).toBe("Canceled by ben.");
+  });
+
   test("closes an in-doubt question and says that the outcome is unknown", () => {
     const task = andThen(doubted, early, cancel);
     expect(decisionOf(task, 2)).toMatchObject({ outcome: "canceled", by: "task" });
@@ -755,6 +855,12 @@ describe("an effect", () => {
     ]);
   });
 
+  test("is claimed once: the same claim again changes nothing, for its answer was lost on the way", () => {
+    expect(factsOf(running, claim())).toEqual([]);
+    expect(decide(andThen(running, early, finish()), claim(), early).ok).toBe(false);
+    expect(decide(unknown, claim(), early).ok).toBe(false);
+  });
+
   test("of an approved call carries the request and the digest that was shown", () => {
     expect(factsOf(approved, claim())).toMatchObject([{ requestId: idOf(1), digest: requestOf(asked, 1).digest }]);
   });
@@ -764,6 +870,18 @@ describe("an effect", () => {
     expect(decide(approved, claim(), restored)).toMatchObject({ refusal: { code: "not-allowed" } });
     const elsewhere = { ...early, key: { tenant: "default", id: "U" } };
     expect(decide(approved, claim(), elsewhere)).toMatchObject({ refusal: { code: "not-allowed" } });
+  });
+
+  test("of a request from before a restore is never approved; it can only be closed", () => {
+    const restored = { ...early, epoch: "epoch-2" };
+    for (const extra of [{}, { edited: { args: order8, facts: factsFor(order8) } }]) {
+      expect(decide(asked, choose(1, "approve", extra), restored)).toMatchObject({
+        refusal: { code: "digest-differs" },
+      });
+    }
+    expect(decide(doubted, answer(2, "retry"), restored)).toMatchObject({ refusal: { code: "digest-differs" } });
+    expect(decide(asked, choose(1, "deny"), restored).ok).toBe(true);
+    expect(decide(asked, choose(1, "cancel"), restored).ok).toBe(true);
   });
 
   test("is finished once; reporting the same outcome again changes nothing", () => {
@@ -840,7 +958,9 @@ describe("an effect that was cut off", () => {
 
   test("fails the task when its tool says so, and when nothing can be asked", () => {
     for (const command of [doubt("fail"), doubt("ask", { draft: undefined })]) {
-      expect(andThen(running, early, command).end).toEqual({
+      const task = andThen(running, early, command);
+      expect(task.effects["call-1-1-1"]?.status).toEqual({ type: "unknown", why: "the worker died" });
+      expect(task.end).toEqual({
         state: "failed",
         message: "outcome of refund is unknown: the worker died",
         code: "outcome-unknown",
@@ -854,6 +974,17 @@ describe("an effect that was cut off", () => {
     expect(factsOf(unknown, claim("call-1-1", { mayRetry: true, token: "token-2" }))).toMatchObject([
       { effectId: "call-1-1-2", requestId: idOf(1), digest: requestOf(asked, 1).digest },
     ]);
+  });
+
+  test("whose question was canceled stays unknown: nobody has said that it did not run", () => {
+    const task = andThen(doubted, early, choose(2, "cancel"));
+    expect(statusOf(task)).toMatchObject({ type: "settled", how: { type: "unknown" } });
+    expect(andThen(task, early, cancel).end?.message).toBe("Canceled by ben. Outcome unknown of: refund.");
+  });
+
+  test("leaves no other effect without an outcome when it fails the task", () => {
+    const two = taskAfter(reply(2), ungated("call-1-1"), ungated("call-1-2"), doubt("fail"));
+    expect(Object.values(two.effects).map(({ status }) => status.type)).toEqual(["unknown", "unknown"]);
   });
 
   test("is never reported as done or failed when the task fails", () => {
@@ -892,11 +1023,30 @@ describe("what a model says", () => {
     const task = taskAfter({ type: "reply", turn: 1, text: "lone \ud800", calls });
     expect(task.turns[0]?.text).toBe("lone \ufffd");
     expect(task.calls["call-1-1"]).toMatchObject({
-      args: {},
       refused: { code: "arguments-invalid", text: "Arguments refused at /to: a lone surrogate is not valid text." },
     });
+    expect([task.calls["call-1-1"]?.args, task.calls["call-1-3"]?.args]).toEqual([{}, {}]);
     expect(statusOf(task, "call-1-2")).toEqual({ type: "new" });
     expect(task.calls["call-1-3"]?.refused?.text).toMatch(/at most 65536 are taken/);
+  });
+
+  test.each([[null], [[1]], ["text"]])("cannot pass off %j as arguments", (odd) => {
+    const task = taskAfter({ type: "reply", turn: 1, text: "", calls: [{ tool: "refund", args: odd as never }] });
+    expect(task.calls["call-1-1"]).toMatchObject({ refused: { text: "Arguments refused: not an object." } });
+    expect(task.calls["call-1-1"]?.args).toEqual({});
+  });
+
+  test("cannot name a tool that could not be hashed", () => {
+    const task = taskAfter({ type: "reply", turn: 1, text: "", calls: [{ tool: "refund\ud800", args: {} }] });
+    expect(task.calls["call-1-1"]?.tool).toBe("refund\ufffd");
+    expect(decide(task, ungated(), early).ok).toBe(true);
+  });
+
+  test("is cut between characters where it is too long", () => {
+    const text = `${"x".repeat(1024 * 1024 - 1)}😀`;
+    const task = taskAfter({ type: "reply", turn: 1, text, calls: [] });
+    expect(task.turns[0]?.text.isWellFormed()).toBe(true);
+    expect(task.turns[0]?.text.length).toBe(1024 * 1024);
   });
 
   test(`has at most ${CALLS_PER_TURN_MAX} calls in one turn`, () => {
