@@ -48,6 +48,9 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
   const lastId = call?.requestIds.at(-1);
   const last = lastId && findRequest(task, lastId);
   if (!call || !lastId || !last) return refuse({ code: "call-unknown", callId: command.callId });
+  if (command.draft.callId !== call.callId || command.draft.tool !== call.tool) {
+    return refuse({ code: "not-allowed", callId: call.callId, detail: "the draft is about another call" });
+  }
   const status = callStatus(task, call);
   const isAsked = status.type === "asked" && status.request.kind === "approval";
   if (!isAsked && status.type !== "allowed") {

@@ -71,11 +71,11 @@ function decideChoice(
 }
 
 /** The same decision twice is a retry and changes nothing; a different one lost the race. */
-function judgeLate(task: Task, { decision: earlier }: RequestRecord, decision: Decision): Verdict {
+function judgeLate(task: Task, { request, decision: earlier }: RequestRecord, decision: Decision): Verdict {
   if (!earlier || isSame(earlier, decision)) return accept();
   if (earlier.outcome === "superseded") {
     const successor = task.requests.find(
-      ({ request }) => request.kind === "approval" && request.supersedes === earlier.requestId,
+      ({ request: other }) => other.kind === "approval" && other.supersedes === request.id,
     );
     return refuse({
       code: "digest-differs",
@@ -84,7 +84,11 @@ function judgeLate(task: Task, { decision: earlier }: RequestRecord, decision: D
     });
   }
   if (earlier.outcome === "expired") {
-    return refuse({ code: "request-expired", requestId: earlier.requestId, expiredAtMs: earlier.atMs });
+    return refuse({
+      code: "request-expired",
+      requestId: earlier.requestId,
+      expiredAtMs: request.expiresAtMs ?? earlier.atMs,
+    });
   }
   return refuse({ code: "already-decided", decision: earlier });
 }

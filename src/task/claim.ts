@@ -93,10 +93,12 @@ export function decideDoubt(task: Task, command: Command & { type: "doubt" }, no
     return lost(`its call is ${status.type} by now`);
   }
   const { effectId } = effect;
+  const { draft } = command;
+  if (draft && (draft.effectId !== effectId || draft.callId !== call.callId)) return lost("the draft is about another");
   const unknown: Fact[] = status.type === "claimed" ? [{ type: "effect-unknown", effectId, why: command.why }] : [];
   // Somebody wants the task to end: the doubt is told with its end (decideCancel), not asked about.
   if (command.onAmbiguous === "retry" || task.cancelRequestedBy) return accept(...unknown);
-  if (command.onAmbiguous === "ask" && command.draft) return accept(...unknown, openFact(task, 0, command.draft, now));
+  if (command.onAmbiguous === "ask" && draft) return accept(...unknown, openFact(task, 0, draft, now));
   const others = wrapUp(task, task.principal).filter((fact) => !("effectId" in fact) || fact.effectId !== effectId);
   const message = `outcome of ${call.tool} is unknown: ${command.why}`;
   return accept(...unknown, ...others, { type: "task-failed", message, code: "outcome-unknown" });

@@ -14,7 +14,7 @@ import type { JsonObject } from "./json.ts";
 import { advanceLog, replay } from "./log.ts";
 import { next, type Step } from "./next.ts";
 import type { Principal, Request, RequestDraft, RequestId, ToolFacts } from "./request.ts";
-import { type Rows, rowsOf } from "./rows.ts";
+import { type Rows, rowsOf, wakeAtMs } from "./rows.ts";
 import {
   argsOf,
   type Call,
@@ -778,4 +778,17 @@ test("a task wakes at once while it works, at its earliest deadline while it wai
       expect(rows.task.createdAtMs).toBe(world.events[0]?.at);
     }
   });
+});
+
+test("no task is stranded: it is due exactly when `next` has something to do", () => {
+  forEveryTask(
+    (world) => {
+      // known-gaps.test.ts: what is opened after a wish to cancel puts the wish to sleep.
+      if (theTask(world).cancelRequestedBy && openRequests(theTask(world)).length > 0) return;
+      const wakeAt = wakeAtMs(theTask(world));
+      const isDue = wakeAt !== null && wakeAt <= world.nowMs;
+      expect(isDue, describeWorld(world)).toBe(next(theTask(world), isGated, world.nowMs).type !== "rest");
+    },
+    { look: true },
+  );
 });

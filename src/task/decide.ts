@@ -128,7 +128,7 @@ function decideReply(task: Task, command: Command & { type: "reply" }): Verdict 
   const refused: Fact[] = [];
   const calls = command.calls.slice(0, CALLS_PER_TURN_MAX).map((call, i) => {
     const callId = `call-${command.turn}-${i + 1}`;
-    const tool = call.tool.toWellFormed().slice(0, TOOL_NAME_CHARS_MAX);
+    const tool = call.tool.slice(0, TOOL_NAME_CHARS_MAX).toWellFormed();
     const problem = isObject(call.args) ? findJsonProblem(call.args) : { pointer: "", text: "not an object" };
     if (!problem) return { ...call, callId, tool };
     const text = `Arguments refused${problem.pointer ? ` at ${problem.pointer}` : ""}: ${problem.text}.`;

@@ -266,11 +266,12 @@ export function argsOf(task: Task, call: Call): JsonObject {
   return record.decision?.editedArgs ?? record.request.args;
 }
 
-/** Whether nobody knows what became of it. */
+/** Whether nobody knows what became of its last effect. Who asked for a retry did not say either. */
 export function isDoubtful(task: Task, call: Call): boolean {
+  const lastEffectId = call.effectIds.at(-1);
+  if (!lastEffectId || findEffect(task, lastEffectId)?.status.type !== "unknown") return false;
   const status = callStatus(task, call);
-  if (status.type === "asked") return status.request.kind === "in-doubt";
-  return status.type === "doubtful" || (status.type === "settled" && status.how.type === "unknown");
+  return status.type !== "settled" || status.how.type !== "answered";
 }
 
 export function inDoubtAnswer(decision: Decision): InDoubtAnswer | undefined {
