@@ -124,6 +124,41 @@ export const BREAKS: readonly Break[] = [
     replace: "return held === undefined || held.untilMs <= nowMs || true;",
     caughtBy: ["store"],
   },
+  {
+    name: "PostgreSQL: drop the compare of the log's version",
+    file: "src/store/postgres-append.ts",
+    find: "if p_expected <> coalesce(v_version, 0) then return 'conflict'; end if;",
+    replace: "",
+    caughtBy: ["postgres"],
+  },
+  {
+    name: "PostgreSQL: close a request that is not open",
+    file: "src/store/postgres-append.ts",
+    find: "and request.n = closed.n and status = 'open'",
+    replace: "and request.n = closed.n",
+    caughtBy: ["postgres"],
+  },
+  {
+    name: "PostgreSQL: drop the fencing",
+    file: "src/store/postgres-append.ts",
+    find: "if p_fence is not null and p_fence is distinct from v_fence then return 'fenced'; end if;",
+    replace: "",
+    caughtBy: ["postgres"],
+  },
+  {
+    name: "PostgreSQL: work on one that does not commit durably",
+    file: "src/store/postgres-connection.ts",
+    find: 'if (session[setting] !== "off") continue;',
+    replace: 'if (session[setting] !== "") continue;',
+    caughtBy: ["postgres"],
+  },
+  {
+    name: "PostgreSQL: work on a replica",
+    file: "src/store/postgres-connection.ts",
+    find: "if (session.is_replica) {",
+    replace: "if (session.is_replica && !session.is_replica) {",
+    caughtBy: ["postgres"],
+  },
   // Durability.
   {
     name: "SQLite: FULL to OFF, with the read-back in place",
@@ -192,13 +227,13 @@ export const BREAKS: readonly Break[] = [
   {
     name: "decide: ignore the digest that was sent",
     file: "src/task/choose.ts",
-    find: "if (choice.digest !== undefined && choice.digest !== request.digest) {",
-    replace: "if (choice.digest === request.digest && choice.digest === undefined) {",
+    find: "if (isForeign || (choice.digest !== undefined && choice.digest !== request.digest)) {",
+    replace: "if (isForeign) {",
     caughtBy: ["task"],
   },
   {
     name: "decide: a timeout approves",
-    file: "src/task/choose.ts",
+    file: "src/task/ask.ts",
     find: `closedBy(id, digest, "expired", "deadline", task.principal)`,
     replace: `closedBy(id, digest, "approved", "deadline", task.principal)`,
     caughtBy: ["task", "simulation"],
@@ -212,10 +247,9 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: "decide: the end leaves requests open",
-    file: "src/task/choose.ts",
-    find: `return openRequests(task).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal));`,
-    replace:
-      'return openRequests(task).slice(99).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal));',
+    file: "src/task/ask.ts",
+    find: '...openRequests(task).map(({ id, digest }) => closedBy(id, digest, "canceled", "task", principal)),',
+    replace: "",
     caughtBy: ["task", "simulation"],
   },
   {
@@ -235,7 +269,7 @@ export const BREAKS: readonly Break[] = [
   {
     name: "claim: run at a pause",
     file: "src/task/claim.ts",
-    find: `if (openRequests(task).length > 0) return no("another request of this task is still open");`,
+    find: "if (open) return no(`at a pause nothing runs, and request ${open.id} is open`);",
     replace: "",
     caughtBy: ["task"],
   },
@@ -302,20 +336,34 @@ export const BREAKS: readonly Break[] = [
     replace: "return undefined;",
     caughtBy: ["task"],
   },
+  {
+    name: "choose: agree to a request from before a restore",
+    file: "src/task/choose.ts",
+    find: "const isForeign = agrees && requestDigest(now, request.id, request) !== request.digest;",
+    replace: "const isForeign = agrees && request.id.length === 0;",
+    caughtBy: ["task"],
+  },
+  {
+    name: "ask: ask about what was denied meanwhile",
+    file: "src/task/ask.ts",
+    find: 'if (!isAsked && status.type !== "allowed") {',
+    replace: 'if (!isAsked && status.type === "new") {',
+    caughtBy: ["task"],
+  },
   // The worker.
   {
     name: "worker: claim after the effect",
     file: "src/runtime/worker.ts",
-    find: "const claimed = await this.#runtime.execute(task.key, [claim], fence);",
+    find: "const claimed = await this.#insist(task.key, claim, fence);",
     replace:
-      'await runTool(tool, { args, facts, idempotencyKey: status.type === "allowed" ? status.requestId : `${task.key.id}-${call.callId}`, signal });\n    const claimed = await this.#runtime.execute(task.key, [claim], fence);',
+      'await runTool(tool, { args, facts, idempotencyKey: status.type === "allowed" ? status.requestId : `${task.key.id}-${call.callId}`, signal });\n    const claimed = await this.#insist(task.key, claim, fence);',
     caughtBy: ["simulation", "kill"],
   },
   {
     name: "worker: what was cut off is simply run again",
     file: "src/runtime/worker.ts",
-    find: '    const mayRetry = tool.idempotent && tool.onAmbiguous === "retry";\n    if (mayRetry && effect',
-    replace: "    const mayRetry = true;\n    if (mayRetry && effect",
+    find: "const mayRetry = this.#mayRetry(task, tool, effect, args, facts);",
+    replace: "const mayRetry = true;",
     caughtBy: ["runtime"],
   },
   {
