@@ -45,6 +45,11 @@ interface Folded {
   readonly head: string | undefined;
 }
 
+interface Loaded {
+  readonly folded: Folded;
+  readonly nowMs: number;
+}
+
 export class Runtime {
   readonly store: Store;
   readonly agents: Agents;
@@ -97,7 +102,8 @@ export class Runtime {
     const parsed = parseRequestId(requestId);
     if (!parsed) return unknown;
     const key = { tenant, id: parsed.taskId };
-    const { task } = await this.load(key);
+    const loaded = await this.#load(key);
+    const { task } = loaded.folded;
     const record = task && findRequest(task, requestId);
     if (!task || !record) return unknown;
     const { request } = record;
@@ -106,7 +112,7 @@ export class Runtime {
     if (edited && "refusal" in edited) return edited;
     const { editedArgs: _args, ...rest } = answer;
     const choice: Choice = { requestId: request.id, ...rest, ...(edited ? { edited } : {}) };
-    return this.execute(key, [{ type: "choose", choice, principal }]);
+    return this.#execute(key, [{ type: "choose", choice, principal }], undefined, loaded);
   }
 
   /** A message to a task that is under way. */
@@ -119,9 +125,14 @@ export class Runtime {
   }
 
   /** The one way to change a task. With `fence`, as the worker that holds that lease. */
-  async execute(key: TaskKey, commands: readonly Command[], fence?: number): Promise<Outcome> {
+  execute(key: TaskKey, commands: readonly Command[], fence?: number): Promise<Outcome> {
+    return this.#execute(key, commands, fence);
+  }
+
+  /** With `loaded`, what the caller has just read: if it is stale by now, the append says so. */
+  async #execute(key: TaskKey, commands: readonly Command[], fence?: number, loaded?: Loaded): Promise<Outcome> {
     for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
-      const { folded, nowMs } = await this.#load(key);
+      const { folded, nowMs } = (conflicts === 0 ? loaded : undefined) ?? (await this.#load(key));
       const result = advanceLog(folded.task, commands, { key, nowMs, epoch: this.store.epoch });
       if (!result.ok) return result;
       if (!result.task) return { ok: false, refusal: { code: "task-unknown" } };
@@ -184,7 +195,7 @@ export class Runtime {
     return { args: editedArgs, facts: await tool.prepare(editedArgs) };
   }
 
-  async #load(key: TaskKey): Promise<{ folded: Folded; nowMs: number }> {
+  async #load(key: TaskKey): Promise<Loaded> {
     const cached = this.#cache.get(nameOf(key));
     const { events, head, nowMs } = await this.store.read(key, cached?.task?.version ?? 0);
     const folded =

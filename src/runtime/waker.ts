@@ -30,6 +30,8 @@ export interface SqlWakerOptions {
   readonly onFailure?: (key: TaskKey, error: unknown) => void;
 }
 
+/** A reason of its own: without one, each abort would make an error with a stack. */
+const AWAKE = "awake";
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
 
@@ -53,7 +55,7 @@ export class SqlWaker implements Waker {
   }
 
   hint(): void {
-    this.#nap.abort();
+    this.#nap.abort(AWAKE);
   }
 
   start(advance: (lease: Lease) => Promise<void>): void {
@@ -62,7 +64,7 @@ export class SqlWaker implements Waker {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#nap.abort();
+    this.#nap.abort(AWAKE);
     await this.#loops[0];
     await Promise.all(this.#active.values());
     this.#stopped.abort();
@@ -89,13 +91,13 @@ export class SqlWaker implements Waker {
     const work = this.#advance(lease, advance).finally(() => {
       this.#active.delete(lease);
       // Somebody may be waiting for the slot.
-      this.#nap.abort();
+      this.#nap.abort(AWAKE);
     });
     this.#active.set(lease, work);
   }
 
   async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
-    const { leases, onFailure } = this.#options;
+    const { onFailure } = this.#options;
     let retryAfterMs: number | undefined;
     try {
       await advance(lease);

@@ -5,7 +5,7 @@
  * S2  A promise of `write` resolves only after the COMMIT that holds its work.
  * S3  Nothing awaits inside a transaction: a batch is one synchronous stretch.
  */
-import { DatabaseSync as Database, type DatabaseSync } from "node:sqlite";
+import { DatabaseSync as Database, type DatabaseSync, type StatementSync } from "node:sqlite";
 import { HoldpointError, isFault } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { fileExists, makePrivateFile } from "../ports/files.ts";
@@ -41,23 +41,27 @@ export class SqliteConnection {
   readonly epoch: string;
   readonly #lock: WriterLock | undefined;
   readonly #clock: Clock;
+  readonly #sql: Record<"begin" | "commit" | "savepoint" | "release", StatementSync>;
   #queue: Work[] = [];
   #flushing = false;
 
   /** `synchronous: "normal"` exists for measuring beside peers; a server never asks for it. */
   static open(path: string, clock: Clock, ids: Ids, synchronous: Synchronous = "full"): SqliteConnection {
-    makePrivateFile(path);
-    const lock = lockWriter(path);
+    translate(path, () => makePrivateFile(path));
+    const lock = translate(`${path}.lock`, () => lockWriter(path));
+    let db: DatabaseSync | undefined;
     try {
-      const db = new Database(path, { timeout: 5000 });
+      const opened = translate(path, () => new Database(path, { timeout: 5000 }));
+      db = opened;
       const epoch = translate(path, () => {
-        checkVersion(db);
-        db.exec(`pragma journal_mode = wal; pragma synchronous = ${synchronous}; pragma foreign_keys = on`);
-        requireDurable(db, path, synchronous);
-        return migrate(db, path, ids);
+        checkVersion(opened);
+        opened.exec(`pragma journal_mode = wal; pragma synchronous = ${synchronous}; pragma foreign_keys = on`);
+        requireDurable(opened, path, synchronous);
+        return migrate(opened, path, ids);
       });
-      return new SqliteConnection(db, path, epoch, clock, lock);
+      return new SqliteConnection(opened, path, epoch, clock, lock);
     } catch (error) {
+      db?.close();
       lock.release();
       throw error;
     }
@@ -80,6 +84,12 @@ export class SqliteConnection {
     this.epoch = epoch;
     this.#clock = clock;
     this.#lock = lock;
+    this.#sql = {
+      begin: db.prepare("begin immediate"),
+      commit: db.prepare("commit"),
+      savepoint: db.prepare("savepoint work"),
+      release: db.prepare("release work"),
+    };
   }
 
   /** Runs `run` inside the next group commit; what is gathered while the loop turns shares one fsync. */
@@ -110,27 +120,41 @@ export class SqliteConnection {
     this.#flushing = false;
   }
 
+  /**
+   * All works of a batch run bare; they depend on nothing but the database, so when one must be undone the whole batch
+   * is rolled back and run again with a savepoint around each.
+   */
   #commit(batch: readonly Work[]): void {
-    const answers: (() => void)[] = [];
-    try {
-      translate(this.path, () => {
-        this.db.exec("begin immediate");
-        for (const work of batch) answers.push(this.#attempt(work));
-        this.db.exec("commit");
-      });
-    } catch (error) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec("rollback");
-      for (const { reject } of batch) reject(error);
+    const { begin, commit } = this.#sql;
+    for (const attempt of [this.#bare, this.#guarded]) {
+      const answers: (() => void)[] = [];
+      try {
+        begin.run();
+        for (const work of batch) answers.push(attempt(work));
+        commit.run();
+      } catch (error) {
+        if (this.db.isOpen && this.db.isTransaction) this.db.exec("rollback");
+        if (attempt === this.#bare) continue;
+        const fault = toFault(this.path, error);
+        for (const { reject } of batch) reject(fault);
+        return;
+      }
+      for (const answer of answers) answer();
       return;
     }
-    for (const answer of answers) answer();
   }
 
-  #attempt({ run, resolve, reject }: Work): () => void {
-    this.db.exec("savepoint work");
+  #bare = ({ run, resolve }: Work): (() => void) => {
+    const result = run();
+    return () => resolve(result);
+  };
+
+  #guarded = ({ run, resolve, reject }: Work): (() => void) => {
+    const { savepoint, release } = this.#sql;
+    savepoint.run();
     try {
       const result = run();
-      this.db.exec("release work");
+      release.run();
       return () => resolve(result);
     } catch (error) {
       // A full disk may have ended the whole transaction; then every work of the batch has failed.
@@ -140,7 +164,7 @@ export class SqliteConnection {
       const fault = toFault(this.path, error);
       return () => reject(fault);
     }
-  }
+  };
 }
 
 function checkVersion(db: DatabaseSync): void {
@@ -213,10 +237,11 @@ function translate<T>(path: string, run: () => T): T {
   }
 }
 
-/** SQLite's primary result codes, in our words. */
-function toFault(path: string, cause: unknown): unknown {
-  if (isFault(cause) || !(cause instanceof Error) || !("errcode" in cause)) return cause;
-  const code = Number(cause.errcode) & 0xff;
+/** SQLite's primary result codes, and those of the file system, in our words. */
+export function toFault(path: string, cause: unknown): unknown {
+  if (isFault(cause) || !(cause instanceof Error)) return cause;
+  const code =
+    "errcode" in cause ? Number(cause.errcode) & 0xff : "syscall" in cause && "code" in cause ? cause.code : undefined;
   const say = (fault: ConstructorParameters<typeof HoldpointError>[0], text: string) =>
     new HoldpointError(fault, `${path}: ${text} (${cause.message})`, { cause });
   switch (code) {
@@ -226,14 +251,23 @@ function toFault(path: string, cause: unknown): unknown {
     case 8:
     case 14:
     case 23:
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
       return say("store-read-only", "the database cannot be written; check the rights of the file and its folder");
     case 11:
     case 26:
       return say("store-corrupt", "the file is damaged or is no Holdpoint database; restore a backup or move it away");
     case 13:
+    case "ENOSPC":
+    case "EDQUOT":
       return say("store-full", "the disk is full; nothing was changed. Free some space and try again");
     case 10:
       return say("store-unavailable", "the disk reported an error; nothing was changed");
+    case "ENOENT":
+    case "ENOTDIR":
+    case "EISDIR":
+      return say("store-unavailable", "there is no such folder, or no file can stand there");
     default:
       return cause;
   }

@@ -15,12 +15,16 @@ export function lockWriter(path: string): WriterLock {
   makePrivateFile(file);
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
-    db.exec("begin immediate; create table if not exists holder (pid integer); delete from holder;");
+    db.exec("begin immediate");
+    // From here on only those are in the way who look up the holder, and for a moment.
+    db.exec("pragma busy_timeout = 1000; create table if not exists holder (pid integer); delete from holder");
     db.prepare("insert into holder values (?)").run(process.pid);
     db.exec("commit; begin immediate");
   } catch (cause) {
     const pid = holderOf(db);
     db.close();
+    // Anything but a lock, such as a full disk, is not somebody else.
+    if (!isBusy(cause)) throw cause;
     throw new HoldpointError(
       "store-locked",
       `${path} is in use by another Holdpoint${pid ? ` (process ${pid})` : ""}. Stop it, or choose another folder with --data.`,
@@ -28,6 +32,12 @@ export function lockWriter(path: string): WriterLock {
     );
   }
   return { release: () => db.close() };
+}
+
+const SQLITE_BUSY = 5;
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY;
 }
 
 function holderOf(db: DatabaseSync): number | undefined {

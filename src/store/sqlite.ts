@@ -9,7 +9,7 @@ import type { ClosedRow, EffectRow, Rows } from "../task/rows.ts";
 import { LeaseTable } from "./lease-table.ts";
 import { createBuilder, encodeDigest, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
 import { nextSeal } from "./seal.ts";
-import { SqliteConnection, type Synchronous, Undo } from "./sqlite-connection.ts";
+import { SqliteConnection, type Synchronous, toFault, Undo } from "./sqlite-connection.ts";
 import { prepareStatements, type Statements } from "./sqlite-statements.ts";
 import { readSqliteTrail, toHex, toSeal } from "./sqlite-trail.ts";
 import type {
@@ -48,12 +48,17 @@ export class SqliteStore implements Store {
     const connection = readOnly
       ? SqliteConnection.openReadOnly(path, clock)
       : SqliteConnection.open(path, clock, ids, synchronous);
-    return new SqliteStore(connection, clock);
+    try {
+      return new SqliteStore(connection, clock);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
   }
 
   private constructor(connection: SqliteConnection, clock: Clock) {
     this.#connection = connection;
-    this.#sql = prepareStatements(connection.db);
+    this.#sql = connection.read(() => prepareStatements(connection.db));
     this.#clock = new StoreClock(clock, Number(connection.read(() => this.#sql.newestChange.get())?.newest ?? 0));
   }
 
@@ -152,7 +157,10 @@ export class SqliteStore implements Store {
   }
 
   async readRequestRow({ tenant, id }: TaskKey, n: number): Promise<"open" | Outcome | undefined> {
-    return text(this.#sql.readRequest.get(tenant, id, n)?.status) as "open" | Outcome | undefined;
+    return text(this.#connection.read(() => this.#sql.readRequest.get(tenant, id, n))?.status) as
+      | "open"
+      | Outcome
+      | undefined;
   }
 
   async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
@@ -223,8 +231,13 @@ export class SqliteStore implements Store {
     return row && toSeal(row);
   }
 
-  readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
-    return readSqliteTrail(this.#connection.path, read);
+  async readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
+    const { path } = this.#connection;
+    try {
+      return await readSqliteTrail(path, read);
+    } catch (error) {
+      throw toFault(path, error);
+    }
   }
 
   purge(endedBeforeMs: number, limit: number): Promise<number> {

@@ -369,6 +369,18 @@ describe("says no precisely", () => {
     expect(decide(task, command, early)).toEqual({ ok: false, refusal });
   });
 
+  test("a draft is about what the command names, and nothing else", () => {
+    const two = taskAfter(reply(2), open(approval(1), approval(2)));
+    for (const draft of [approval(2), approval(1, { tool: "deploy" })]) {
+      const command: Command = { type: "ask-again", callId: "call-1-1", draft };
+      expect(decide(two, command, early)).toMatchObject({ ok: false, refusal: { code: "not-allowed" } });
+    }
+    for (const extra of [{ callId: "call-1-2" }, { effectId: "call-1-2-1" }]) {
+      const command = doubt("ask", { draft: inDoubt(1, extra) });
+      expect(decide(running, command, early)).toMatchObject({ ok: false, refusal: { code: "claim-lost" } });
+    }
+  });
+
   test("too-many-requests: the bound itself is taken, one more is not", () => {
     const task = taskAfter(reply(OPEN_REQUESTS_MAX + 1));
     const drafts = Array.from({ length: OPEN_REQUESTS_MAX }, (_, i) => approval(i + 1));
@@ -526,7 +538,7 @@ describe("each request takes one decision, ever", () => {
 
   test("what a deadline closed is told as expired, before the sweep and after it", () => {
     const before = decide(timed, choose(1, "approve"), at(DEADLINE));
-    const swept = decide(andThen(timed, at(DEADLINE), expire), choose(1, "approve"), at(DEADLINE));
+    const swept = decide(andThen(timed, at(DEADLINE + 500), expire), choose(1, "approve"), at(DEADLINE + 900));
     expect(swept).toEqual(before);
     expect(swept).toMatchObject({ refusal: { code: "request-expired", requestId: idOf(1) } });
   });
@@ -808,6 +820,11 @@ describe("cancel", () => {
     expect(andThen(doubted, early, answer(2, outcome), cancel).end?.message).toBe("Canceled by ben.");
   });
 
+  test("before a retry has run says that the outcome is unknown: who asks for a retry did not name it", () => {
+    const task = andThen(doubted, early, answer(2, "retry"), cancel);
+    expect(task.end?.message).toBe("Canceled by ben. Outcome unknown of: refund.");
+  });
+
   test("closes an in-doubt question and says that the outcome is unknown", () => {
     const task = andThen(doubted, early, cancel);
     expect(decisionOf(task, 2)).toMatchObject({ outcome: "canceled", by: "task" });
@@ -1040,6 +1057,8 @@ describe("what a model says", () => {
     const task = taskAfter({ type: "reply", turn: 1, text: "", calls: [{ tool: "refund\ud800", args: {} }] });
     expect(task.calls["call-1-1"]?.tool).toBe("refund\ufffd");
     expect(decide(task, ungated(), early).ok).toBe(true);
+    const long = taskAfter({ type: "reply", turn: 1, text: "", calls: [{ tool: `${"x".repeat(255)}😀`, args: {} }] });
+    expect(long.calls["call-1-1"]?.tool).toBe(`${"x".repeat(255)}\ufffd`);
   });
 
   test("is cut between characters where it is too long", () => {

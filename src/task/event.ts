@@ -131,7 +131,7 @@ export function encodeEvent(event: TaskEvent): string {
 }
 
 export function decodeEvent(key: TaskKey, seq: number, at: number, body: string): TaskEvent {
-  const parsed = JSON.parse(body) as TaskEvent;
+  const parsed = parseBody(key, seq, body);
   if (parsed.v !== EVENT_VERSION || !KNOWN.has(parsed.type)) {
     throw new HoldpointError(
       "log-unreadable",
@@ -139,4 +139,13 @@ export function decodeEvent(key: TaskKey, seq: number, at: number, body: string)
     );
   }
   return { ...parsed, seq, at };
+}
+
+function parseBody(key: TaskKey, seq: number, body: string): TaskEvent {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    const text = `task ${key.id}, event ${seq}: its text is damaged; run "holdpoint audit verify"`;
+    throw new HoldpointError("log-unreadable", text, { cause });
+  }
 }
