@@ -12,7 +12,10 @@ const STDIN = 0;
 
 export async function auditVerify(flags: { data: string; head?: string; json?: boolean }): Promise<boolean> {
   const head = flags.head === undefined ? undefined : readHead(flags.head);
-  const report = await verifyAudit(openReadOnly(flags.data), head);
+  const store = openReadOnly(flags.data);
+  const damage = (await store.findDamage()).map((text) => `the file is damaged: ${text}`);
+  const chain = await verifyAudit(store, head);
+  const report = { ...chain, ok: chain.ok && damage.length === 0, problems: [...damage, ...chain.problems] };
   process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report));
   return report.ok;
 }

@@ -72,6 +72,7 @@ export class SqliteConnection {
     if (!fileExists(path)) throw new HoldpointError("store-unavailable", `${path}: there is no such database`);
     const db = translate(path, () => new Database(path, { readOnly: true, timeout: 5000 }));
     const epoch = translate(path, () => {
+      requireOurs(db, path);
       requireKnownSchema(readMeta(db), path);
       return readMeta(db).get("epoch") ?? "";
     });
@@ -133,7 +134,7 @@ export class SqliteConnection {
         for (const work of batch) answers.push(attempt(work));
         commit.run();
       } catch (error) {
-        if (this.db.isOpen && this.db.isTransaction) this.db.exec("rollback");
+        this.#rollback();
         if (attempt === this.#bare) continue;
         const fault = toFault(this.path, error);
         for (const { reject } of batch) reject(fault);
@@ -141,6 +142,15 @@ export class SqliteConnection {
       }
       for (const answer of answers) answer();
       return;
+    }
+  }
+
+  /** If even this fails there is nothing more to undo; the next batch finds out whether the database is there. */
+  #rollback(): void {
+    try {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec("rollback");
+    } catch {
+      // told by the batch itself
     }
   }
 
@@ -194,6 +204,7 @@ function requireDurable(db: DatabaseSync, path: string, asked: Synchronous): voi
 function migrate(db: DatabaseSync, path: string, ids: Ids): string {
   db.exec("begin immediate");
   try {
+    requireOurs(db, path);
     db.exec("create table if not exists meta (key text primary key, value text not null) strict, without rowid");
     const meta = readMeta(db);
     requireKnownSchema(meta, path);
@@ -212,6 +223,14 @@ function migrate(db: DatabaseSync, path: string, ids: Ids): string {
     throw error;
   }
   return readMeta(db).get("epoch") ?? "";
+}
+
+/** Somebody else's database is neither filled with our tables nor read as if they were there. */
+function requireOurs(db: DatabaseSync, path: string): void {
+  const names = db.prepare("select name from sqlite_schema where type = 'table'").all();
+  if (names.length === 0 || names.some(({ name }) => name === "meta")) return;
+  const text = `${path} is the database of another program; choose another folder with --data. It was not touched`;
+  throw new HoldpointError("store-corrupt", text);
 }
 
 function readMeta(db: DatabaseSync): Map<string, string> {

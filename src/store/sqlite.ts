@@ -240,6 +240,12 @@ export class SqliteStore implements Store {
     }
   }
 
+  /** What SQLite itself finds wrong with the file, index by index; empty when nothing is. */
+  async findDamage(): Promise<readonly string[]> {
+    const rows = this.#connection.read(() => this.#sql.cached("pragma integrity_check(20)").all());
+    return rows.map((row) => String(row.integrity_check)).filter((text) => text !== "ok");
+  }
+
   purge(endedBeforeMs: number, limit: number): Promise<number> {
     return this.#connection.write(() => {
       const rows = this.#sql.purgeable.all(endedBeforeMs, limit);

@@ -1,5 +1,5 @@
 /** What people choose: one decision for one request, or why not. Part of `decide`, pure like it. */
-import type { Choice, Circumstances, Command, Refusal } from "./command.ts";
+import type { Choice, Circumstances, Refusal } from "./command.ts";
 import { callDigest, requestDigest } from "./digest.ts";
 import type { Fact } from "./event.ts";
 import { canonicalJson, findJsonProblem } from "./json.ts";

@@ -76,6 +76,16 @@ describe("a log is read", () => {
     expect(isFault(fault, "log-unreadable") && fault.message).toMatch(/task T, event 7.*newer Holdpoint; upgrade/);
   });
 
+  test("not at all when its text is damaged, and the fault says where", () => {
+    let fault: unknown;
+    try {
+      decodeEvent(key, 7, 1, '{"type":"task-comp');
+    } catch (error) {
+      fault = error;
+    }
+    expect(isFault(fault, "log-unreadable") && fault.message).toMatch(/task T, event 7: its text is damaged/);
+  });
+
   test("only from its beginning", () => {
     expect(() => replay(key, events.slice(1))).toThrow(/before task-submitted/);
   });

@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -95,7 +95,6 @@ describe("holdpoint audit", () => {
     const play = join(folder.path, "play");
     const database = join(play, "holdpoint.db");
     // The audit reads a data folder; the play's own database stands in for one.
-    const { renameSync } = await import("node:fs");
     renameSync(join(play, "play.db"), database);
 
     const head = await holdpoint("audit", "head", "--data", play);
@@ -117,6 +116,20 @@ describe("holdpoint audit", () => {
     db.close();
     const cut = await holdpoint("audit", "verify", "--data", play, "--head", file);
     expect([cut.code, cut.stdout]).toEqual([1, expect.stringContaining("exported head")]);
+  });
+
+  test("neither fills nor reads the database of another program", async () => {
+    const path = join(folder.path, "holdpoint.db");
+    const db = new DatabaseSync(path);
+    db.exec("create table recipes (name text)");
+    db.close();
+    for (const command of ["serve", "audit verify"]) {
+      const { code, stderr } = await holdpoint(...command.split(" "), "--data", folder.path);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("is the database of another program")]);
+    }
+    const after = new DatabaseSync(path);
+    expect(after.prepare("select name from sqlite_schema").all()).toEqual([{ name: "recipes" }]);
+    after.close();
   });
 
   test("says what is wrong when there is no database or no head", async () => {
