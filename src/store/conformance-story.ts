@@ -15,7 +15,7 @@ export interface StoreCase {
 
 export const owner: Principal = { name: "owner", issuer: "test", tenant: "default", via: "api" };
 export const keyOf = (id: string, tenant = "default"): TaskKey => ({ tenant, id });
-export const facts = { identity: "test", schemaHash: "s", policyVersion: "p", plan: {} };
+const facts = { identity: "test", schemaHash: "s", policyVersion: "p", plan: {} };
 
 export function submit(messageId: string, contextId = "context-1"): Command {
   const message = { messageId, role: "user", parts: [{ text: "Refund order 7" }] } as const;

@@ -76,7 +76,7 @@ export interface Leases {
   release(lease: Lease, retryAfterMs?: number): Promise<void>;
 }
 
-export const PAGE_SIZE_MAX = 200;
+const PAGE_SIZE_MAX = 200;
 
 export interface Page<T> {
   readonly items: readonly T[];

@@ -146,14 +146,23 @@ export class SimWorld {
       this.faults++;
       host.frozenUntilStep = this.steps + 20 + this.random.below(60);
     }
-    if (this.#diesAt(host, call, "before")) return this.#kill(host, call, "before");
+    if (this.#diesAt(host, call, "before")) {
+      this.#kill(host, call, "before");
+      return;
+    }
     const fault = call.point.startsWith("store.") && !this.isCalm && this.random.chance(this.chaos.storeFault);
     if (fault) this.faults++;
     const kind = fault ? this.random.below(3) : -1;
     this.trace.push(`${host.name} ${call.point}${["", " unavailable", " conflict", " answer lost"][kind + 1]}`);
     const unavailable = () => new HoldpointError("store-unavailable", `${call.point}: the simulated store is away`);
-    if (kind === 0) return reject(unavailable());
-    if (kind === 1 && call.point === "store.append") return resolve("conflict");
+    if (kind === 0) {
+      reject(unavailable());
+      return;
+    }
+    if (kind === 1 && call.point === "store.append") {
+      resolve("conflict");
+      return;
+    }
     perform().then(
       (value) => {
         if (host.dead) return;
