@@ -8,6 +8,9 @@ export interface Clock {
   turn(): Promise<void>;
 }
 
+/** A longer one would fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   sleep: (ms, signal) =>
@@ -18,7 +21,7 @@ export const systemClock: Clock = {
         signal?.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const timer = setTimeout(done, Math.min(ms, TIMER_MAX_MS));
       signal?.addEventListener("abort", done, { once: true });
     }),
   turn: () => new Promise((resolve) => setImmediate(resolve)),

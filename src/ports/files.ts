@@ -37,6 +37,8 @@ export function readText(path: string | number): string {
 /** Whole or not at all: written beside and moved into place. */
 export function writePrivateFile(path: string, text: string): void {
   const beside = `${path}.new`;
+  // A file that was left there would keep its own mode.
+  rmSync(beside, { force: true });
   writeFileSync(beside, text, { mode: PRIVATE_FILE });
   renameSync(beside, path);
 }

@@ -80,8 +80,8 @@ export class MemoryStore implements Store {
     const taken = entries.some(
       ({ messageKey: name }) => name !== undefined && this.#messages.has(`${key.tenant}\n${name}`),
     );
-    if (taken || !rows.closed.every((closed) => isClosable(task, closed, nowMs))) return "conflict";
-    if (!rows.effects.every((effect) => isFree(task, effect))) return "conflict";
+    if (taken || !rows.closed.every((closed) => isClosable(task, rows, closed, nowMs))) return "conflict";
+    if (!rows.effects.every((effect) => isFree(task, rows, effect))) return "conflict";
 
     const stored = task ?? createStored(key, rows.task);
     this.#tasks.set(nameOf(key), stored);
@@ -195,7 +195,11 @@ export class MemoryStore implements Store {
   async readTrail<T>(read: (trail: AuditTrail) => Promise<T>): Promise<T> {
     const events = this.#allEvents();
     const seals = [...this.#seals];
-    const tasks = this.#sorted().map(({ key, events: { length } }) => ({ key, version: length }));
+    const tasks = this.#sorted().map(({ key, row, events: { length } }) => ({
+      key,
+      version: length,
+      ended: isEnded(row),
+    }));
     const sealed = events.filter(({ seal }) => seal !== null).sort((a, b) => (a.seal ?? 0) - (b.seal ?? 0));
     return read({
       scanSeals: () => stream(seals),
@@ -243,17 +247,22 @@ function createStored(key: TaskKey, row: TaskRow): StoredTask {
   };
 }
 
-function isClosable(task: StoredTask | undefined, closed: ClosedRow, nowMs: number): boolean {
-  const request = task?.requests.get(closed.n);
-  if (request?.status !== "open" || request.digest !== closed.digest) return false;
+/** What the same append has opened or claimed before counts too. */
+function isClosable(task: StoredTask | undefined, { opened }: Rows, closed: ClosedRow, nowMs: number): boolean {
+  const fresh = opened.find(({ n }) => n === closed.n);
+  const request = fresh ? { ...fresh, status: "open" } : task?.requests.get(closed.n);
+  if (!request || request.status !== "open" || request.digest !== closed.digest) return false;
   const passed = request.expiresAtMs !== null && request.expiresAtMs <= nowMs;
   return closed.deadline === "any" || passed === (closed.deadline === "passed");
 }
 
-function isFree(task: StoredTask | undefined, effect: EffectRow): boolean {
+function isFree(task: StoredTask | undefined, { effects }: Rows, effect: EffectRow): boolean {
   const stored = task?.effects.get(effect.effectId);
   if (effect.type === "claimed") return stored === undefined;
-  return stored?.status === "claimed" && stored.token === effect.token;
+  const fresh = effects.some(({ type, effectId, token }) => {
+    return type === "claimed" && effectId === effect.effectId && token === effect.token;
+  });
+  return fresh || (stored?.status === "claimed" && stored.token === effect.token);
 }
 
 function isEnded({ state }: TaskRow): boolean {

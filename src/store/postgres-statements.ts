@@ -37,7 +37,7 @@ const STATEMENTS = {
     where tenant = $1 and id = $2 and fence = $3 and lease_until is not null`,
 
   trySealLock: `select pg_try_advisory_xact_lock(${LOCKS.seal}) as locked`,
-  unsealedEvents: `select pk, tenant, task_id, seq, hash from holdpoint.events where seal is null
+  unsealedEvents: `select pk, tenant, task_id, seq, at, hash from holdpoint.events where seal is null
     order by tenant, task_id, seq limit $1`,
   clock: "select holdpoint.clock_ms() as now",
   insertSeal: "insert into holdpoint.seals (n, at, count, previous, hash) values ($1, $2, $3, $4, $5)",
@@ -50,7 +50,7 @@ const STATEMENTS = {
   sealedAfter: `select tenant, task_id, seq, at, null as body, hash, seal from holdpoint.events
     where seal is not null and (seal, tenant, task_id, seq) > ($1, $2, $3, $4)
     order by seal, tenant, task_id, seq limit $5`,
-  tasksAfter: `select tenant, id, version from holdpoint.tasks
+  tasksAfter: `select tenant, id, version, state in ('completed', 'failed', 'canceled', 'rejected') as ended from holdpoint.tasks
     where (tenant, id) > ($1, $2) order by tenant, id limit $3`,
 
   purge: `with ended as materialized (

@@ -36,8 +36,8 @@ function placeOf({ tenant, task_id, seq }: EventRow): readonly unknown[] {
   return [tenant, task_id, seq];
 }
 
-function toTask({ tenant, id, version }: { tenant: string; id: string; version: number }) {
-  return { key: { tenant, id }, version };
+function toTask({ tenant, id, version, ended }: { tenant: string; id: string; version: number; ended: boolean }) {
+  return { key: { tenant, id }, version, ended };
 }
 
 export interface EventRow {

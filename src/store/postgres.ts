@@ -146,7 +146,7 @@ export class PostgresStore implements Store {
       if (rows.length === 0) return undefined;
       const [last] = await run<SealRow>(POSTGRES.lastSeal);
       const [clock] = await run<{ now: number }>(POSTGRES.clock);
-      const events = rows.map((row) => ({ key: keyOf(row), seq: row.seq, hash: row.hash.toString("hex") }));
+      const events = rows.map((row) => ({ key: keyOf(row), seq: row.seq, at: row.at, hash: row.hash.toString("hex") }));
       const seal = nextSeal(last && toSeal(last), events, Math.max(clock?.now ?? 0, last?.at ?? 0));
       await run(POSTGRES.insertSeal, [seal.n, seal.atMs, seal.count, seal.previous, seal.hash]);
       await run(POSTGRES.setSeal, [seal.n, rows.map(({ pk }) => pk)]);

@@ -14,7 +14,7 @@ import { type AuditEntry, type AuditTrail, type Seal, toEntries } from "./store.
 interface Tables {
   readonly events: readonly AuditEntry[];
   readonly seals: readonly Seal[];
-  readonly tasks: readonly { readonly key: TaskKey; readonly version: number }[];
+  readonly tasks: readonly { readonly key: TaskKey; readonly version: number; readonly ended: boolean }[];
 }
 
 const ana = { name: "ana", issuer: "tokens", tenant: "default", via: "api" };
@@ -234,7 +234,7 @@ const TAMPERINGS: Readonly<Record<string, Tampering>> = {
   },
   "an added row": (tables, i) => ({
     ...tables,
-    tasks: [...tables.tasks, { key: { tenant: "default", id: `${i}` }, version: 1 }],
+    tasks: [...tables.tasks, { key: { tenant: "default", id: `${i}` }, version: 1, ended: false }],
   }),
   "a task moved to another tenant": (tables, i) => {
     const { key } = at(tables.tasks, i);
@@ -419,12 +419,12 @@ describe("an honest audit", () => {
 
 // An empty body counts as purged wherever it stands, and nothing but the body's own hash covers the time.
 describe("does not find yet", () => {
-  test.fails("the erased body of one event in a task that nobody purged", async () => {
+  test("the erased body of one event in a task that nobody purged", async () => {
     const erased = replaceAt(clean.events, 1, { ...at(clean.events, 1), body: null });
     expect((await verify({ ...clean, events: erased })).ok).toBe(false);
   });
 
-  test.fails("a changed time in a purged task", async () => {
+  test("a changed time in a purged task", async () => {
     const { store } = await fill();
     await store.purge(8_000, 100);
     const purged = await dump(store);

@@ -6,6 +6,7 @@ import type { Audit, AuditEntry, AuditTrail, Seal } from "./store.ts";
 export interface SealedEvent {
   readonly key: TaskKey;
   readonly seq: number;
+  readonly at: number;
   readonly hash: string;
 }
 
@@ -17,7 +18,7 @@ export function nextSeal(last: Seal | undefined, events: readonly SealedEvent[],
 }
 
 export function sealHash(n: number, previous: string, atMs: number, events: readonly SealedEvent[]): string {
-  const lines = events.map(({ key, seq, hash }) => JSON.stringify([key.tenant, key.id, seq, hash]));
+  const lines = events.map(({ key, seq, at, hash }) => JSON.stringify([key.tenant, key.id, seq, at, hash]));
   return sha256([JSON.stringify([n, atMs, previous]), ...lines].join("\n"));
 }
 
@@ -54,7 +55,7 @@ export async function verifyTrail(trail: AuditTrail, head?: Head): Promise<Audit
 async function verifyLogs(trail: AuditTrail, report: (text: string) => void) {
   const tasks = trail.scanTasks()[Symbol.asyncIterator]();
   let row = await tasks.next();
-  let current: { key: TaskKey; seq: number; hash: string } | undefined;
+  let current: { key: TaskKey; seq: number; hash: string; erased: number } | undefined;
   let events = 0;
   let count = 0;
   let purged = 0;
@@ -71,6 +72,9 @@ async function verifyLogs(trail: AuditTrail, report: (text: string) => void) {
       report(`task ${current.key.id}: has events but no row`);
       return;
     }
+    if (current.erased > 0 && (current.erased !== current.seq || !row.value.ended)) {
+      report(`task ${current.key.id}: the content of ${current.erased} of its ${current.seq} events was erased`);
+    }
     if (row.value.version !== current.seq) {
       report(`task ${current.key.id}: ends at event ${current.seq}, but had ${row.value.version}`);
     }
@@ -80,15 +84,16 @@ async function verifyLogs(trail: AuditTrail, report: (text: string) => void) {
   for await (const event of trail.scanEvents()) {
     if (!current || compare(current.key, event.key) !== 0) {
       await close();
-      current = { key: event.key, seq: 0, hash: "" };
+      current = { key: event.key, seq: 0, hash: "", erased: 0 };
       count++;
     }
     events++;
     if (event.seal === null) unsealed++;
     if (event.seq !== current.seq + 1) report(`task ${event.key.id}: event ${current.seq + 1} is missing`);
     else verifyEvent(event, current.hash, report);
-    if (event.body === null) purged++;
-    current = { key: event.key, seq: event.seq, hash: event.hash };
+    const erased = current.erased + (event.body === null ? 1 : 0);
+    purged += erased - current.erased;
+    current = { key: event.key, seq: event.seq, hash: event.hash, erased };
   }
   await close();
   for (; !row.done; row = await tasks.next()) {

@@ -34,7 +34,7 @@ const STATEMENTS = {
     order by wake_at limit ?2`,
   retryTask: "update tasks set attempts = ?, retry_at = ? where tenant = ? and id = ?",
   resetAttempts: "update tasks set attempts = 0 where tenant = ? and id = ?",
-  unsealedEvents: `select pk, tenant, task_id, seq, hash from events where seal is null
+  unsealedEvents: `select pk, tenant, task_id, seq, at, hash from events where seal is null
     order by tenant, task_id, seq limit ?`,
   setSeal: "update events set seal = ? where pk = ?",
   insertSeal: "insert into seals (n, at, count, previous, hash) values (?, ?, ?, ?, ?)",

@@ -6,7 +6,8 @@ const SEALS = "select n, at, count, previous, hash from seals order by n";
 const EVENTS = "select tenant, task_id, seq, at, body, hash, seal from events order by tenant, task_id, seq";
 const SEALED = `select tenant, task_id, seq, at, null as body, hash, seal from events where seal is not null
   order by seal, tenant, task_id, seq`;
-const TASKS = "select tenant, id, version from tasks order by tenant, id";
+const TASKS = `select tenant, id, version, state in ('completed', 'failed', 'canceled', 'rejected') as ended
+  from tasks order by tenant, id`;
 
 type Row = Record<string, unknown>;
 
@@ -22,11 +23,7 @@ export async function readSqliteTrail<T>(path: string, read: (trail: AuditTrail)
       scanSeals: () => scan(SEALS, (row) => toSeal(row)),
       scanEvents: () => scan(EVENTS, toAuditEntry),
       scanSealed: () => scan(SEALED, toAuditEntry),
-      scanTasks: () =>
-        scan(TASKS, (row) => ({
-          key: { tenant: String(row.tenant), id: String(row.id) },
-          version: Number(row.version),
-        })),
+      scanTasks: () => scan(TASKS, toTask),
     });
   } finally {
     db.close();
@@ -45,6 +42,10 @@ export function toSeal(row: Row): Seal {
 
 export function toHex(bytes: unknown): string {
   return bytes instanceof Uint8Array ? Buffer.from(bytes).toString("hex") : "";
+}
+
+function toTask({ tenant, id, version, ended }: Row) {
+  return { key: { tenant: String(tenant), id: String(id) }, version: Number(version), ended: ended === 1 };
 }
 
 function toAuditEntry({ tenant, task_id, seq, at, body, hash, seal }: Row): AuditEntry {

@@ -213,9 +213,10 @@ export class SqliteStore implements Store {
     return this.#connection.write(() => {
       const rows = this.#sql.unsealedEvents.all(limit);
       if (rows.length === 0) return undefined;
-      const events = rows.map(({ tenant, task_id, seq, hash }) => ({
+      const events = rows.map(({ tenant, task_id, seq, at, hash }) => ({
         key: { tenant: String(tenant), id: String(task_id) },
         seq: Number(seq),
+        at: Number(at),
         hash: toHex(hash),
       }));
       const last = this.#sql.lastSeal.get();

@@ -156,7 +156,7 @@ export interface AuditTrail {
   /** Every sealed event, by seal, then tenant, task and seq. */
   scanSealed(): AsyncIterable<AuditEntry>;
   /** Every task with the version that its row claims, by tenant and id. */
-  scanTasks(): AsyncIterable<{ readonly key: TaskKey; readonly version: number }>;
+  scanTasks(): AsyncIterable<{ readonly key: TaskKey; readonly version: number; readonly ended: boolean }>;
 }
 
 export interface Audit {

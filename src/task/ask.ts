@@ -61,7 +61,8 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
     });
   }
   const closed = isAsked ? [closedBy(lastId, last.request.digest, "superseded", "policy", task.principal)] : [];
-  if (call.requestIds.length > ASK_AGAIN_MAX) {
+  const asked = call.requestIds.filter((id) => findRequest(task, id)?.request.kind === "approval");
+  if (asked.length > ASK_AGAIN_MAX) {
     const text = `What ${call.tool} would do changed ${ASK_AGAIN_MAX} times while it waited; it was not run.`;
     return accept(...closed, { type: "call-refused", callId: call.callId, code: "changed-too-often", text });
   }

@@ -181,6 +181,7 @@ describe("says no precisely", () => {
   };
   const expired = { code: "request-expired", requestId: idOf(1), expiredAtMs: DEADLINE } as const;
   const differs = { code: "digest-differs", requestId: idOf(1), request: requestOf(asked, 1) } as const;
+  const noEffect = { code: "claim-lost", effectId: "constructor", detail: "no such effect" } as const;
   const unseen = { digest: "sha256:00" } as const;
 
   const everyOtherCommand: Command[] = [
@@ -228,7 +229,8 @@ describe("says no precisely", () => {
     ["call-unknown: asking again needs a first question", taskAfter(reply()), askAgain(), { code: "call-unknown" }],
     ["call-unknown: open", asked, open(approval(9)), { code: "call-unknown", callId: "call-1-9" }],
     ["call-unknown: an inherited name", asked, claim("constructor"), { code: "call-unknown", callId: "constructor" }],
-    ["claim-lost: an inherited name", asked, doubt("fail", { effectId: "constructor" }), { code: "claim-lost" }],
+    ["claim-lost: an inherited name to doubt", asked, doubt("fail", { effectId: "constructor" }), noEffect],
+    ["claim-lost: an inherited name to finish", asked, finish({ effectId: "constructor" }), noEffect],
     ["turn-stale: answered already", taskAfter(reply()), reply(1, 1), { code: "turn-stale", turn: 1, expected: 2 }],
     ["turn-stale: ahead of its time", taskAfter(), reply(1, 2), { code: "turn-stale", turn: 2, expected: 1 }],
   ])("%s", (_sentence, task, command, refusal, now = early) => {
@@ -253,7 +255,6 @@ describe("says no precisely", () => {
     ["completes over an unknown outcome", unknown, complete, noResult],
     ["is asked while an effect runs", running, open(question), "effect call-1-1-1 has no outcome"],
     ["completes over a message that nobody heard", unheard, complete, "a message has not been heard"],
-    ["completes before anything was said", taskAfter(), complete, "a message has not been heard"],
     ["is said last that has not heard everything", taskAfter(receive("m2")), deaf(0), "a message has not been heard"],
   ])("task-unsettled: nothing %s", (_sentence, task, command, detail) => {
     expect(decide(task, command, early)).toEqual({ ok: false, refusal: { code: "task-unsettled", detail } });

@@ -1,6 +1,6 @@
 /** The facts a task is made of. Written once, never changed; an unknown type or version is left to newer nodes. */
 import { HoldpointError } from "../errors.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { isObject, type Json, type JsonObject } from "./json.ts";
 import type { Decision, Digest, Principal, Request, RequestId } from "./request.ts";
 
 export const EVENT_VERSION = 1;
@@ -143,7 +143,9 @@ export function decodeEvent(key: TaskKey, seq: number, at: number, body: string)
 
 function parseBody(key: TaskKey, seq: number, body: string): TaskEvent {
   try {
-    return JSON.parse(body);
+    const parsed: unknown = JSON.parse(body);
+    if (isObject(parsed)) return parsed as unknown as TaskEvent;
+    throw new Error("not an object");
   } catch (cause) {
     const text = `task ${key.id}, event ${seq}: its text is damaged; run "holdpoint audit verify"`;
     throw new HoldpointError("log-unreadable", text, { cause });

@@ -95,7 +95,7 @@ export function rowsOf(task: Task, events: readonly TaskEvent[], blobs: readonly
 export function wakeAtMs(task: Task): number | null {
   if (isOver(task)) return null;
   const open = openRequests(task);
-  if (open.length === 0 || claimedEffects(task).length > 0) return task.updatedAtMs;
+  if (open.length === 0 || claimedEffects(task).length > 0 || task.cancelRequestedBy) return task.updatedAtMs;
   const deadlines = open.flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]));
   return deadlines.length === 0 ? null : Math.min(...deadlines);
 }

@@ -193,7 +193,8 @@ export function claimedEffects(task: Task): readonly Effect[] {
 
 /** A message that came after the model's last word belongs to its next turn. */
 export function hasUnheard(task: Task): boolean {
-  return task.messages.length > (task.turns.at(-1)?.messages ?? 0);
+  const last = task.turns.at(-1);
+  return last !== undefined && task.messages.length > last.messages;
 }
 
 /** Failed > auth-required > input-required > working. */

@@ -170,15 +170,15 @@ export const BREAKS: readonly Break[] = [
   {
     name: "SQLite: FULL to OFF, and nobody reads it back",
     file: "src/store/sqlite-connection.ts",
-    find: "requireDurable(db, path, synchronous);",
-    replace: 'db.exec("pragma synchronous = off");',
+    find: "requireDurable(opened, path, synchronous);",
+    replace: 'opened.exec("pragma synchronous = off");',
     caughtBy: ["fsync"],
   },
   {
     name: "SQLite: acknowledge although the commit failed",
     file: "src/store/sqlite-connection.ts",
-    find: "for (const { reject } of batch) reject(error);\n      return;",
-    replace: "",
+    find: "for (const { reject } of batch) reject(fault);\n        return;",
+    replace: "void fault;",
     caughtBy: ["disk-full"],
   },
   {
@@ -313,7 +313,7 @@ export const BREAKS: readonly Break[] = [
     file: "src/task/digest.ts",
     find: "return sha256(`${previous}\\n${JSON.stringify",
     replace: "return sha256(`\\n${JSON.stringify",
-    caughtBy: ["task", "store"],
+    caughtBy: ["task"],
   },
   {
     name: "seal: does not cover the events",

@@ -1,5 +1,5 @@
 /**
- * `npm run sabotage [-- --only text]`: applies each break alone, in a copy of the tree, and runs the suites that it
+ * `npm run sabotage [-- --only text | --from text]`: applies each break alone, in a copy of the tree, and runs the suites that it
  * names. Fails unless every break is caught by every suite that it names, and the unbroken tree by none.
  */
 import { spawn } from "node:child_process";
@@ -14,8 +14,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const COPIED = ["src", "test", "bin", "scripts", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json"];
 const SUITE_TIMEOUT_MS = 240_000;
 
-const { values } = parseArgs({ options: { only: { type: "string", default: "" } } });
-const chosen = BREAKS.filter(({ name }) => name.includes(values.only));
+const { values } = parseArgs({
+  options: { only: { type: "string", default: "" }, from: { type: "string", default: "" } },
+});
+const first = BREAKS.findIndex(({ name }) => name.includes(values.from));
+const chosen = BREAKS.slice(Math.max(first, 0)).filter(({ name }) => name.includes(values.only));
 const since = performance.now();
 const missed: string[] = [];
 
