@@ -251,7 +251,7 @@ function createStored(key: TaskKey, row: TaskRow): StoredTask {
 function isClosable(task: StoredTask | undefined, { opened }: Rows, closed: ClosedRow, nowMs: number): boolean {
   const fresh = opened.find(({ n }) => n === closed.n);
   const request = fresh ? { ...fresh, status: "open" } : task?.requests.get(closed.n);
-  if (!request || request.status !== "open" || request.digest !== closed.digest) return false;
+  if (request?.status !== "open" || request.digest !== closed.digest) return false;
   const passed = request.expiresAtMs !== null && request.expiresAtMs <= nowMs;
   return closed.deadline === "any" || passed === (closed.deadline === "passed");
 }
