@@ -14,6 +14,14 @@ const program = fromSource ? source : join(root, "dist", "cli", "main.js");
 const needed = fromSource ? [22, 18] : [22, 13];
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 
+// Under npx, npm's shell may die of a signal without passing it on; then nobody is left to stop us.
+const parent = process.ppid;
+if (process.env.npm_command) {
+  setInterval(() => {
+    if (process.ppid !== parent) process.kill(process.pid, "SIGTERM");
+  }, 500).unref();
+}
+
 if (major > needed[0] || (major === needed[0] && minor >= needed[1])) {
   if (major < 24) process.removeAllListeners("warning"); // node:sqlite is called experimental there
   await import(pathToFileURL(program).href);

@@ -40,6 +40,11 @@ const child = spawn(command, args, {
 });
 // A terminal signals the whole group; a supervisor signals only us.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// npm's shell may die of a signal without passing it on; then nobody is left to stop the child.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) child.kill("SIGTERM");
+}, 500).unref();
 child.on("error", (error) => {
   process.stderr.write(`Holdpoint: cannot start "${command}": ${error.message}\n`);
   process.exit(127);

@@ -44,6 +44,7 @@ function readHead(file: string): { n: number; hash: string } {
 }
 
 function describe({ ok, events, tasks, seals, purged, unsealed, problems }: AuditReport): string {
+  if (ok && events === 0) return "✓ nothing has been written here yet.\n";
   const counts = `${events} events of ${tasks} tasks under ${seals} seals`;
   const notes = [purged > 0 ? `${purged} purged` : "", unsealed > 0 ? `${unsealed} not yet sealed` : ""].filter(
     Boolean,

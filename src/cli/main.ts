@@ -1,5 +1,5 @@
 /** The command line: what can be called, and how it ends. Data goes to stdout, everything else to stderr. */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { isFault } from "../errors.ts";
 import { auditHead, auditVerify } from "./audit.ts";
 import { type ServeFlags, serveCommand } from "./serve.ts";
@@ -20,11 +20,11 @@ for (const [name, description] of [
   program
     .command(name)
     .description(description)
-    .option("--config <file>", "holdpoint.yaml to use")
+    .addOption(new Option("--config <file>", "holdpoint.yaml to use").hideHelp())
     .option("--host <host>", "address to listen on", "127.0.0.1")
     .option("--port <n>", "port to listen on; 0 takes a free one", parsePort, 4141)
     .option("--data <dir>", "folder for the database and everything else that is kept", ".holdpoint")
-    .option("--no-open", "do not open a browser")
+    .addOption(new Option("--no-open", "do not open a browser").hideHelp())
     .action((flags: ServeFlags) => serveCommand(name, flags));
 }
 

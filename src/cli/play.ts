@@ -2,7 +2,7 @@
  * What `holdpoint dev` shows: a task pauses before it deletes files, its worker process is killed, a person decides,
  * and another process goes on from there. Everything is real: the files, the SIGKILL, the database.
  */
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../ports/clock.ts";
 import { listFolder, makePrivateFolder, removeFolder, writePrivateFile } from "../ports/files.ts";
@@ -13,7 +13,7 @@ import { verifyAudit } from "../store/seal.ts";
 import { SqliteStore } from "../store/sqlite.ts";
 import type { Principal } from "../task/request.ts";
 import { findRequest, isOver, type Task } from "../task/task.ts";
-import type { DataFolder } from "./data-folder.ts";
+import { type DataFolder, dataFolder } from "./data-folder.ts";
 import { createPlayAgent } from "./play-agent.ts";
 
 const TENANT = "default";
@@ -22,7 +22,7 @@ const PAUSE_MS = 400;
 export async function play(folder: DataFolder, stopping: AbortSignal): Promise<void> {
   const stage = join(folder.path, "play");
   const workspace = join(stage, "workspace");
-  const database = join(stage, "play.db");
+  const { database } = dataFolder(stage);
   removeFolder(stage);
   makePrivateFolder(workspace);
   for (const year of [2019, 2020, 2026]) writePrivateFile(join(workspace, `report-${year}.csv`), `year\n${year}\n`);
@@ -39,6 +39,7 @@ export async function play(folder: DataFolder, stopping: AbortSignal): Promise<v
   );
   say(`worker ${worker.pid} starts: "Tidy up the reports."   files: ${files()}`);
   const paused = await firstLine(worker.lines);
+  if (stopping.aborted) return;
   if (!paused) return say("the worker ended before it could ask; see the lines above");
   const { taskId, requestId } = JSON.parse(paused) as { taskId: string; requestId: string };
   await worker.kill();
@@ -72,7 +73,8 @@ export async function play(folder: DataFolder, stopping: AbortSignal): Promise<v
     `${report.ok ? "✓" : "✗"} audit: ${report.events} events under ${report.seals} seals, ${report.ok ? "nothing was changed" : report.problems.join("; ")}`,
   );
   await store.close();
-  process.stdout.write("\nThe server stays up; Ctrl-C stops it.\n");
+  process.stdout.write(`\nSee for yourself: npx holdpoint audit verify --data ${relative(".", stage)}\n`);
+  process.stdout.write("The server stays up; Ctrl-C stops it.\n");
 }
 
 async function firstLine(lines: AsyncIterable<string>): Promise<string | undefined> {

@@ -53,13 +53,16 @@ function listen(app: Hono, hostname: string, port: number): Promise<ServerType> 
   });
 }
 
+const WHY: Readonly<Record<string, string>> = {
+  EADDRINUSE: "is taken",
+  EACCES: "may not be used by this user",
+  EADDRNOTAVAIL: "is not on this machine",
+  ENOTFOUND: "is not the name of any machine",
+};
+
 function toFault(cause: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (cause.code !== "EADDRINUSE" && cause.code !== "EACCES" && cause.code !== "EADDRNOTAVAIL") return cause;
-  const why = {
-    EADDRINUSE: "is taken",
-    EACCES: "may not be used by this user",
-    EADDRNOTAVAIL: "is not on this machine",
-  };
-  const message = `${host}:${port} ${why[cause.code]}. Choose another with --port (0 takes a free one) or --host.`;
+  const why = WHY[cause.code ?? ""];
+  if (why === undefined) return cause;
+  const message = `${host}:${port} ${why}. Choose another with --port (0 takes a free one) or --host.`;
   return new HoldpointError("port-taken", message, { cause });
 }

@@ -112,6 +112,7 @@ export type Refusal =
   | { readonly code: "not-allowed"; readonly callId: string; readonly detail: string }
   | { readonly code: "claim-lost"; readonly effectId: string; readonly detail: string }
   | { readonly code: "turn-stale"; readonly turn: number; readonly expected: number }
-  | { readonly code: "message-reused"; readonly messageId: string };
+  | { readonly code: "message-reused"; readonly messageId: string }
+  | { readonly code: "principal-unfit"; readonly detail: string };
 
 export type RefusalCode = Refusal["code"];

@@ -5,6 +5,7 @@
  * D2  A gated call is claimed only under an approval whose digest equals what would run now (`claim.ts`).
  * D3  A task that is over never changes.
  * D4  Everything that ends a task closes its open requests in the same append.
+ * D5  Who acts on a task has a name and belongs to its tenant.
  */
 import { unreachable } from "../errors.ts";
 import { decideAskAgain, decideExpire, decideOpen, wrapUp } from "./ask.ts";
@@ -31,6 +32,8 @@ const TEXT_CHARS_MAX = 1024 * 1024;
 const TOOL_NAME_CHARS_MAX = 256;
 
 export function decide(task: Task | undefined, command: Command, now: Circumstances): Verdict {
+  const unfit = "principal" in command ? findUnfit(command.principal, now) : undefined;
+  if (unfit) return refuse({ code: "principal-unfit", detail: unfit });
   if (command.type === "submit") return decideSubmit(task, command, now);
   if (!task) return refuse({ code: "task-unknown" });
   // Choices judge an ended task themselves: a repeated decision is a retry even then.
@@ -90,6 +93,12 @@ export function decide(task: Task | undefined, command: Command, now: Circumstan
     default:
       return unreachable(command);
   }
+}
+
+/** Whoever acts has a name and belongs to the tenant; which of them may decide is the credential's matter. */
+function findUnfit({ name, issuer, tenant }: Principal, { key }: Circumstances): string | undefined {
+  if (name === "" || issuer === "") return "a principal needs a name and an issuer";
+  return tenant === key.tenant ? undefined : `${name} does not belong to this tenant`;
 }
 
 function decideSubmit(task: Task | undefined, command: Command & { type: "submit" }, { key }: Circumstances): Verdict {

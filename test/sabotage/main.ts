@@ -7,18 +7,21 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { readFlags, stop } from "../flags.ts";
 import { BREAKS, type Break, SUITES, type SuiteName } from "./breaks.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const COPIED = ["src", "test", "bin", "scripts", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json"];
 const SUITE_TIMEOUT_MS = 240_000;
 
-const { values } = parseArgs({
+const USAGE = 'npm run sabotage -- [--only "part of a name"] [--from "part of a name"]';
+const { values } = readFlags(USAGE, {
   options: { only: { type: "string", default: "" }, from: { type: "string", default: "" } },
 });
 const first = BREAKS.findIndex(({ name }) => name.includes(values.from));
 const chosen = BREAKS.slice(Math.max(first, 0)).filter(({ name }) => name.includes(values.only));
+if (chosen.length === 0)
+  stop(`no break has that name; there are:\n${BREAKS.map(({ name }) => `  ${name}`).join("\n")}`);
 const since = performance.now();
 const missed: string[] = [];
 

@@ -1,4 +1,4 @@
-import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -94,8 +94,6 @@ describe("holdpoint audit", () => {
     await server.stop();
     const play = join(folder.path, "play");
     const database = join(play, "holdpoint.db");
-    // The audit reads a data folder; the play's own database stands in for one.
-    renameSync(join(play, "play.db"), database);
 
     const head = await holdpoint("audit", "head", "--data", play);
     expect(head.code).toBe(0);

@@ -6,11 +6,14 @@ import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { simulate } from "../../src/testing/simulation.ts";
+import { readFlags, stop } from "../flags.ts";
 import { describeFailure, runSchedules, type Summary } from "./schedules.ts";
 
-const { values } = parseArgs({
+const USAGE =
+  "npm run sim -- [--schedules n] [--seed n | --from n] [--workers n]; --seed alone replays one with its trace";
+
+const { values } = readFlags(USAGE, {
   options: {
     schedules: { type: "string", default: "10000" },
     seed: { type: "string" },
@@ -20,6 +23,10 @@ const { values } = parseArgs({
   },
 });
 
+for (const [name, value] of Object.entries(values)) {
+  if (typeof value === "string" && !/^[1-9]\d*$/.test(value))
+    stop(`--${name} is a number from 1, not "${value}"\n${USAGE}`);
+}
 if (values.part) await runPart();
 else if (values.seed !== undefined && !process.argv.includes("--schedules")) await replay(Number(values.seed));
 else await runAll();
