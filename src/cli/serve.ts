@@ -35,7 +35,11 @@ export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags): Pr
   const withdraw = announceServer(folder, server.url);
   const stopping = stopSignal();
   process.stdout.write(`Holdpoint ready on ${server.url}\n`);
-  if (mode === "dev") await play(folder, stopping);
+  if (mode === "dev") {
+    void play(folder, stopping).catch((error: unknown) => {
+      process.stderr.write(`The play broke off: ${error instanceof Error ? error.message : String(error)}\n`);
+    });
+  }
 
   await aborted(stopping);
   server.drain();

@@ -15,9 +15,12 @@ import {
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 
-/** Makes a file that only its owner can read, or takes that right away from all others. */
+/**
+ * Makes a file that only its owner can read, or takes that right away from all others. A file that is there is not
+ * opened: closing it again would drop every lock that this process holds on it (POSIX).
+ */
 export function makePrivateFile(path: string): void {
-  closeSync(openSync(path, "a", PRIVATE_FILE));
+  if (!existsSync(path)) closeSync(openSync(path, "a", PRIVATE_FILE));
   chmodSync(path, PRIVATE_FILE);
 }
 

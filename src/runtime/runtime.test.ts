@@ -175,6 +175,66 @@ describe("a gated call", () => {
     await second.stop();
   });
 
+  test("of a tool that cannot say what it would do can be denied, and is not approved", async () => {
+    let broken = false;
+    const plan = () => {
+      if (broken) throw new Error("the server is away");
+      return {};
+    };
+    const { ran, start } = open((list) => [refund(list, { plan })], [{ tool: "refund", args: {} }]);
+    const node = start();
+    const { id, request } = await paused(node);
+    broken = true;
+    expect(await node.runtime.choose(TENANT, request.id, { choice: "approve" }, ana)).toMatchObject({
+      ok: false,
+      refusal: { code: "choice-invalid", detail: "refund cannot say what it would do: the server is away" },
+    });
+    expect((await node.runtime.choose(TENANT, request.id, { choice: "deny" }, ana)).ok).toBe(true);
+    await reaches(node.runtime, id, isOver);
+    expect(ran).toEqual([]);
+    await node.stop();
+  });
+
+  test("whose plan has changed once is asked about once more, however many people are at it", async () => {
+    let revision = 1;
+    const { start } = open((list) => [refund(list, { plan: () => ({ revision }) })], [{ tool: "refund", args: {} }]);
+    const node = start();
+    const { id, request } = await paused(node);
+    revision = 2;
+    const people = Array.from({ length: 8 }, (_, i) => ({ ...ana, name: `p${i}` }));
+    const answers = await Promise.all(
+      people.map((p) => node.runtime.choose(TENANT, request.id, { choice: "approve" }, p)),
+    );
+    expect(answers.map((answer) => !answer.ok && answer.refusal.code)).toEqual(people.map(() => "digest-differs"));
+    const task = await reaches(node.runtime, id, isPaused);
+    expect([task.requests.length, openRequests(task).length]).toEqual([2, 1]);
+    await node.stop();
+  });
+
+  test("gives its person the whole time, however long the model has thought", async () => {
+    const world = open((list) => [refund(list)], [{ tool: "refund", args: {} }], { inputTimeoutMs: 400 });
+    const agent = world.agents.get("assistant");
+    if (!agent) throw new Error("no agent");
+    const slow = {
+      ...agent,
+      think: async (...args: Parameters<typeof agent.think>) => {
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return agent.think(...args);
+      },
+    };
+    const node = startNode({
+      store: world.store,
+      clock: systemClock,
+      ids: systemIds,
+      agents: new Map([[agent.name, slow]]),
+    });
+    const { id, request } = await paused(node);
+    const { task } = await node.runtime.load({ tenant: TENANT, id });
+    const record = task && findRequest(task, request.id);
+    expect((record?.request.expiresAtMs ?? 0) - (record?.openedAtMs ?? 0)).toBeGreaterThan(350);
+    await node.stop();
+  });
+
   test("without an answer is expired at its deadline, and the agent goes on or fails as it was told", async () => {
     const denies = open((list) => [refund(list)], [{ tool: "refund", args: {} }], {
       inputTimeoutMs: 60,
@@ -341,6 +401,42 @@ describe("a message", () => {
       ok: false,
       refusal: { code: "message-reused", messageId: "m1" },
     });
+    await node.stop();
+  });
+
+  test("that is sent again after the task has ended gives what it gave then", async () => {
+    const { start } = open((list) => [refund(list)], [{ tool: "refund", args: {} }]);
+    const node = start();
+    const { id } = await paused(node);
+    const key = { tenant: TENANT, id };
+    const late = { messageId: "m2", role: "user", parts: [{ text: "wait" }] } as const;
+    expect((await node.runtime.receive(key, late, client)).ok).toBe(true);
+    await node.runtime.cancel(key, client);
+    expect((await node.runtime.receive(key, late, client)).ok).toBe(true);
+    const other = { ...late, parts: [{ text: "no" }] };
+    expect(await node.runtime.receive(key, other, client)).toMatchObject({
+      ok: false,
+      refusal: { code: "message-reused" },
+    });
+    expect(await node.runtime.receive(key, { ...late, messageId: "m3" }, client)).toMatchObject({
+      ok: false,
+      refusal: { code: "task-over" },
+    });
+    await node.stop();
+  });
+
+  test("that cannot be kept is refused, and so is somebody from elsewhere", async () => {
+    const { start } = open((list) => [refund(list)], []);
+    const node = start();
+    expect(await submit(node.runtime, "m1", "\ud800")).toMatchObject({
+      ok: false,
+      refusal: { code: "message-invalid", pointer: "/parts/0/text" },
+    });
+    const stranger = { ...client, tenant: "other" };
+    const message = { messageId: "m", role: "user", parts: [] } as const;
+    expect(
+      await node.runtime.submit({ tenant: TENANT, agent: "assistant", principal: stranger, message }),
+    ).toMatchObject({ ok: false, refusal: { code: "principal-unfit" } });
     await node.stop();
   });
 

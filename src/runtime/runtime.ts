@@ -13,10 +13,10 @@ import { callDigest } from "../task/digest.ts";
 import { type Message, nameOf, type TaskEvent, type TaskKey } from "../task/event.ts";
 import { canonicalJson, findJsonProblem, type JsonObject } from "../task/json.ts";
 import { advanceLog, replay } from "../task/log.ts";
-import { type ApprovalRequest, type Principal, parseRequestId, type Request } from "../task/request.ts";
+import { type ApprovalRequest, type Principal, parseRequestId, type Request, type ToolFacts } from "../task/request.ts";
 import { rowsOf } from "../task/rows.ts";
 import { findRequest, type Task } from "../task/task.ts";
-import { type Agents, findTool } from "./agent.ts";
+import { type Agents, findTool, type Tool } from "./agent.ts";
 import { draftApproval } from "./drafts.ts";
 
 /** Each conflict means that somebody else got on; this many in a row means that something is broken. */
@@ -107,7 +107,10 @@ export class Runtime {
     const record = task && findRequest(task, requestId);
     if (!task || !record) return unknown;
     const { request } = record;
-    if (request.kind === "approval" && !record.decision) await this.#askAgainIfChanged(task, request);
+    // Whoever says no says no to whatever it is; only an approval must fit what would run.
+    const approves = request.kind === "approval" && answer.choice === "approve" && !record.decision;
+    const unable = approves ? await this.#askAgainIfChanged(task, request) : undefined;
+    if (unable) return unable;
     const edited = await this.#prepareEdit(task, request, answer);
     if (edited && "refusal" in edited) return edited;
     const { editedArgs: _args, ...rest } = answer;
@@ -134,7 +137,8 @@ export class Runtime {
     for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
       const { folded, nowMs } = (conflicts === 0 ? loaded : undefined) ?? (await this.#load(key));
       const result = advanceLog(folded.task, commands, { key, nowMs, epoch: this.store.epoch });
-      if (!result.ok) return result;
+      // What was sent before gives what it gave then, even if the task would say no by now.
+      if (!result.ok) return (await this.#findEarlier(key, commands)) ?? result;
       if (!result.task) return { ok: false, refusal: { code: "task-unknown" } };
       if (result.events.length === 0) return { ok: true, task: result.task, events: [] };
 
@@ -171,28 +175,29 @@ export class Runtime {
     return undefined;
   }
 
-  async #askAgainIfChanged(task: Task, request: ApprovalRequest): Promise<void> {
+  /** Answers why the request cannot be judged, if its tool cannot say what it would do. */
+  async #askAgainIfChanged(task: Task, request: ApprovalRequest): Promise<Outcome | undefined> {
     const tool = findTool(this.agents, task, request.tool);
     // A tool that is gone refuses its calls when the task goes on.
-    if (!tool) return;
-    const facts = await tool.prepare(request.args);
+    if (!tool) return undefined;
+    const facts = await prepare(tool, request.args);
+    if (typeof facts === "string") return invalid(request, "", facts);
     const scope = { key: task.key, epoch: this.store.epoch };
-    if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return;
+    if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return undefined;
     const draft = draftApproval(tool, request, facts);
-    await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft }]);
+    const replaces = { requestId: request.id, state: "open" } as const;
+    await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft, replaces }]);
+    return undefined;
   }
 
   async #prepareEdit(task: Task, request: Request, { editedArgs }: Answer) {
     if (editedArgs === undefined) return undefined;
     const tool = request.kind === "approval" ? findTool(this.agents, task, request.tool) : undefined;
     const problem = findJsonProblem(editedArgs);
-    const invalid = (pointer: string, detail: string) => ({
-      ok: false as const,
-      refusal: { code: "choice-invalid" as const, requestId: request.id, pointer, detail },
-    });
-    if (problem) return invalid(`/editedArgs${problem.pointer}`, problem.text);
-    if (!tool) return invalid("/editedArgs", "there is no tool whose arguments could be changed");
-    return { args: editedArgs, facts: await tool.prepare(editedArgs) };
+    if (problem) return invalid(request, `/editedArgs${problem.pointer}`, problem.text);
+    if (!tool) return invalid(request, "/editedArgs", "there is no tool whose arguments could be changed");
+    const facts = await prepare(tool, editedArgs);
+    return typeof facts === "string" ? invalid(request, "/editedArgs", facts) : { args: editedArgs, facts };
   }
 
   async #load(key: TaskKey): Promise<Loaded> {
@@ -216,5 +221,18 @@ export class Runtime {
       this.#cache.delete(oldest);
       break;
     }
+  }
+}
+
+function invalid({ id }: Request, pointer: string, detail: string) {
+  return { ok: false as const, refusal: { code: "choice-invalid" as const, requestId: id, pointer, detail } };
+}
+
+/** What the tool would do, or why it cannot say. */
+async function prepare(tool: Tool, args: JsonObject): Promise<ToolFacts | string> {
+  try {
+    return await tool.prepare(args);
+  } catch (error) {
+    return `${tool.name} cannot say what it would do: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

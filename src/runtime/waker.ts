@@ -97,14 +97,16 @@ export class SqlWaker implements Waker {
   }
 
   async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
-    const { onFailure } = this.#options;
+    const { onFailure, clock, pollMs } = this.#options;
     let retryAfterMs: number | undefined;
     try {
       await advance(lease);
     } catch (error) {
       if (error instanceof LeaseLost) return;
       onFailure(lease.key, error);
-      retryAfterMs = backoffMs(lease.attempts);
+      // A store that was away is not the task's failure: wait a little and let it come round again, uncounted.
+      if (isFault(error) && error.retry) await clock.sleep(pollMs, this.#stopping.signal);
+      else retryAfterMs = backoffMs(lease.attempts);
     }
     await this.#release(lease, retryAfterMs);
   }

@@ -13,12 +13,12 @@ import { OPEN_REQUESTS_MAX } from "../task/ask.ts";
 import type { Command } from "../task/command.ts";
 import { callDigest } from "../task/digest.ts";
 import { nameOf, type TaskKey } from "../task/event.ts";
-import type { JsonObject } from "../task/json.ts";
+import { findJsonProblem, type JsonObject } from "../task/json.ts";
 import { advanceLog } from "../task/log.ts";
 import { next, type Step } from "../task/next.ts";
-import type { ToolFacts } from "../task/request.ts";
-import { argsOf, type Call, callStatus, type Effect, type Task } from "../task/task.ts";
-import type { Agent, Finished, Tool } from "./agent.ts";
+import type { RequestId, ToolFacts } from "../task/request.ts";
+import { argsOf, type Call, callStatus, type Effect, findCall, type Task } from "../task/task.ts";
+import type { Agent, Finished, Tool, Work } from "./agent.ts";
 import { deadlineOf, draftApproval, draftInDoubt } from "./drafts.ts";
 import type { Outcome, Runtime } from "./runtime.ts";
 
@@ -28,6 +28,8 @@ export const ATTEMPTS_MAX = 5;
 const STEPS_MAX = 1000;
 /** A step that is refused again and again on an unchanged task is a failure, not a reason to spin. */
 const IDLE_MAX = 3;
+/** A tool that floods is cut off from the log, not the log from the tool. */
+const RESULT_BYTES_MAX = 4 * 1024 * 1024;
 /** Claim and outcome are worth waiting for a database that is away for a moment: otherwise a person must be asked. */
 const INSIST_TRIES_MAX = 5;
 const INSIST_RETRY_MS = 200;
@@ -136,11 +138,13 @@ export class Worker {
   }
 
   /** All questions of a turn at once; more than a person can be asked are refused. */
-  async #ask({ agent, nowMs }: Round, calls: readonly Call[]): Promise<Command[]> {
+  async #ask({ agent, task }: Round, calls: readonly Call[]): Promise<Command[]> {
     const refused = calls.slice(OPEN_REQUESTS_MAX).map(({ callId }): Command => {
       const text = `More than ${OPEN_REQUESTS_MAX} calls of one turn need approval; this one was not asked.`;
       return { type: "refuse-call", callId, code: "too-many-requests", text };
     });
+    // The time to answer begins when the question is there, not before the model has thought of it.
+    const { nowMs } = await this.#runtime.load(task.key);
     const drafts = await Promise.all(
       calls.slice(0, OPEN_REQUESTS_MAX).flatMap((call) => {
         const tool = agent.tools.get(call.tool);
@@ -162,7 +166,7 @@ export class Worker {
     if (status.type === "allowed") {
       const scope = { key: task.key, epoch: this.#runtime.store.epoch };
       if (callDigest(scope, status.requestId, call.tool, args, facts) !== status.digest) {
-        await this.#askAgain(round, tool, call, args, facts);
+        await this.#askAgain(round, tool, call, status.requestId, facts);
         return;
       }
     }
@@ -174,16 +178,35 @@ export class Worker {
     const effect = Object.values(claimed.task.effects).find((candidate) => candidate.token === token);
     if (!effect) return;
     const idempotencyKey = effect.requestId ?? `${task.key.id}-${call.callId}`;
-    const finished = await runTool(tool, { args, facts, idempotencyKey, signal });
+    const finished = await this.#act(claimed.task, tool, effect, { facts, idempotencyKey, signal });
     await this.#insist(task.key, { type: "finish", effectId: effect.effectId, token, ...finished }, fence);
   }
 
+  /** G2. Between the look and the claim somebody may have decided anew: the bytes are those of the claim, re-hashed. */
+  async #act(task: Task, tool: Tool, effect: Effect, work: Omit<Work, "args">): Promise<Finished> {
+    const call = findCall(task, effect.callId);
+    const args = call ? argsOf(task, call) : {};
+    const scope = { key: task.key, epoch: this.#runtime.store.epoch };
+    if (callDigest(scope, effect.requestId ?? "", tool.name, args, work.facts) !== effect.digest) {
+      return { outcome: "failed", result: "not run: what would run is not what was claimed" };
+    }
+    return runTool(tool, { ...work, args });
+  }
+
   /** What was approved is no longer what would run: ask about that, with a fresh deadline. */
-  async #askAgain({ task, agent, fence, nowMs }: Round, tool: Tool, call: Call, args: JsonObject, facts: ToolFacts) {
+  async #askAgain(
+    { task, agent, fence, nowMs }: Round,
+    tool: Tool,
+    call: Call,
+    requestId: RequestId,
+    facts: ToolFacts,
+  ): Promise<void> {
     const { callId } = call;
+    const args = argsOf(task, call);
     const about = { callId, args, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
     const draft = draftApproval(tool, about, facts);
-    await this.#runtime.execute(task.key, [{ type: "ask-again", callId, draft }], fence);
+    const replaces = { requestId, state: "approved" } as const;
+    await this.#runtime.execute(task.key, [{ type: "ask-again", callId, draft, replaces }], fence);
   }
 
   /** Claim and outcome bear a token, so the same again is harmless when an answer was lost. */
@@ -242,11 +265,14 @@ function nextStep({ agent, nowMs }: Round, task: Task): Step {
   return next(task, (name) => agent.tools.get(name)?.gated, nowMs);
 }
 
-/** A tool that throws has failed; that is a result for the model, not a broken worker. */
-async function runTool(tool: Tool, work: Parameters<Tool["run"]>[0]): Promise<Finished> {
+/** A tool that throws has failed, and one that answers nonsense has still run: results for the model, both. */
+async function runTool(tool: Tool, work: Work): Promise<Finished> {
   try {
-    return await tool.run(work);
+    const { outcome, result = null } = await tool.run(work);
+    const problem = findJsonProblem(result, RESULT_BYTES_MAX);
+    return { outcome, result: problem ? `the result cannot be kept: ${problem.pointer} ${problem.text}` : result };
   } catch (error) {
-    return { outcome: "failed", result: error instanceof Error ? error.message : String(error) };
+    const text = error instanceof Error ? error.message : String(error);
+    return { outcome: "failed", result: text.toWellFormed() };
   }
 }

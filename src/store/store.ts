@@ -9,7 +9,7 @@ import type { Rows } from "../task/rows.ts";
 import type { TaskState } from "../task/task.ts";
 
 export interface TaskStore {
-  /** Random, made with the database: an approval from another database, or from before a restore, never fits. */
+  /** Random, made with the database: an approval from another database never fits. A copy of the file keeps it. */
   readonly epoch: string;
 
   /**

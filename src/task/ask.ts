@@ -3,7 +3,15 @@ import type { Circumstances, Command, Refusal } from "./command.ts";
 import { requestDigest } from "./digest.ts";
 import type { Fact } from "./event.ts";
 import { type Outcome, type Principal, type Request, type RequestDraft, type RequestId, requestId } from "./request.ts";
-import { callStatus, claimedEffects, findCall, findRequest, openRequests, type Task } from "./task.ts";
+import {
+  callStatus,
+  claimedEffects,
+  findCall,
+  findRequest,
+  openRequests,
+  type RequestRecord,
+  type Task,
+} from "./task.ts";
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 /** More would be a flood, not a question (`too-many-requests`). */
@@ -51,6 +59,8 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
   if (command.draft.callId !== call.callId || command.draft.tool !== call.tool) {
     return refuse({ code: "not-allowed", callId: call.callId, detail: "the draft is about another call" });
   }
+  // Somebody was quicker: it was replaced, decided, or ran out of time meanwhile.
+  if (command.replaces && !isStill(last, command.replaces, now.nowMs)) return accept();
   const status = callStatus(task, call);
   const isAsked = status.type === "asked" && status.request.kind === "approval";
   if (!isAsked && status.type !== "allowed") {
@@ -60,9 +70,10 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
       detail: `it is ${status.type} and not asked about again`,
     });
   }
+  const [running] = claimedEffects(task);
+  if (running) return refuse({ code: "task-unsettled", detail: `effect ${running.effectId} has no outcome` });
   const closed = isAsked ? [closedBy(lastId, last.request.digest, "superseded", "policy", task.principal)] : [];
-  const asked = call.requestIds.filter((id) => findRequest(task, id)?.request.kind === "approval");
-  if (asked.length > ASK_AGAIN_MAX) {
+  if (call.requestIds.filter((id) => isAskedAgain(task, id)).length >= ASK_AGAIN_MAX) {
     const text = `What ${call.tool} would do changed ${ASK_AGAIN_MAX} times while it waited; it was not run.`;
     return accept(...closed, { type: "call-refused", callId: call.callId, code: "changed-too-often", text });
   }
@@ -70,6 +81,21 @@ export function decideAskAgain(task: Task, command: Command & { type: "ask-again
     return refuse({ code: "too-many-requests", max: OPEN_REQUESTS_MAX });
   }
   return accept(...closed, openFact(task, 0, { ...command.draft, supersedes: lastId }, now));
+}
+
+function isAskedAgain(task: Task, id: RequestId): boolean {
+  const request = findRequest(task, id)?.request;
+  return request?.kind === "approval" && request.supersedes !== undefined;
+}
+
+function isStill(
+  { request, decision }: RequestRecord,
+  { requestId: id, state }: NonNullable<(Command & { type: "ask-again" })["replaces"]>,
+  nowMs: number,
+): boolean {
+  if (request.id !== id) return false;
+  if (state === "approved") return decision !== undefined;
+  return decision === undefined && (request.expiresAtMs === null || request.expiresAtMs > nowMs);
 }
 
 /** A timeout never approves and never answers. Whoever must fail takes the whole task along. */

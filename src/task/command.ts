@@ -44,7 +44,13 @@ export type Command =
   | { readonly type: "refuse-call"; readonly callId: string; readonly code: string; readonly text: string }
   | { readonly type: "open"; readonly drafts: readonly RequestDraft[] }
   /** The tool, its rule or its plan is no longer what was asked about: ask about what is there now. */
-  | { readonly type: "ask-again"; readonly callId: string; readonly draft: RequestDraft & { kind: "approval" } }
+  | {
+      readonly type: "ask-again";
+      readonly callId: string;
+      readonly draft: RequestDraft & { kind: "approval" };
+      /** Nothing happens unless this request still governs the call, and is still open, or approved. */
+      readonly replaces?: { readonly requestId: RequestId; readonly state: "open" | "approved" };
+    }
   /** Close every request whose deadline has passed. */
   | { readonly type: "expire" }
   | {
@@ -113,6 +119,7 @@ export type Refusal =
   | { readonly code: "claim-lost"; readonly effectId: string; readonly detail: string }
   | { readonly code: "turn-stale"; readonly turn: number; readonly expected: number }
   | { readonly code: "message-reused"; readonly messageId: string }
+  | { readonly code: "message-invalid"; readonly pointer: string; readonly detail: string }
   | { readonly code: "principal-unfit"; readonly detail: string };
 
 export type RefusalCode = Refusal["code"];

@@ -28,6 +28,7 @@ import {
 import { accept, refuse, type Verdict } from "./verdict.ts";
 
 export const CALLS_PER_TURN_MAX = 64;
+const MESSAGE_BYTES_MAX = 1024 * 1024;
 const TEXT_CHARS_MAX = 1024 * 1024;
 const TOOL_NAME_CHARS_MAX = 256;
 
@@ -103,12 +104,16 @@ function findUnfit({ name, issuer, tenant }: Principal, { key }: Circumstances):
 
 function decideSubmit(task: Task | undefined, command: Command & { type: "submit" }, { key }: Circumstances): Verdict {
   if (task) return refuse({ code: "task-exists" });
+  const problem = findJsonProblem(command.message, MESSAGE_BYTES_MAX);
+  if (problem) return refuse({ code: "message-invalid", pointer: problem.pointer, detail: problem.text });
   const { agent, contextId, principal, message } = command;
   return accept({ type: "task-submitted", agent, contextId, tenant: key.tenant, principal, message });
 }
 
 function decideReceive(task: Task, command: Command & { type: "receive" }, now: Circumstances): Verdict {
   const { message, principal, choices } = command;
+  const problem = findJsonProblem(message, MESSAGE_BYTES_MAX);
+  if (problem) return refuse({ code: "message-invalid", pointer: problem.pointer, detail: problem.text });
   const received = (decided: Fact[]): Fact => ({
     type: "message-received",
     message,

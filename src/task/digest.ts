@@ -4,7 +4,7 @@ import type { TaskKey } from "./event.ts";
 import { canonicalJson, type JsonObject } from "./json.ts";
 import type { Digest, RequestDraft, RequestId, ToolFacts } from "./request.ts";
 
-/** Where a digest is valid: a restored backup has another epoch, so no old approval fits. */
+/** Where a digest is valid: in a database with another epoch no old approval fits. */
 export interface Scope {
   readonly key: TaskKey;
   readonly epoch: string;
