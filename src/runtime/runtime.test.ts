@@ -4,7 +4,7 @@ import { systemClock } from "../ports/clock.ts";
 import { systemIds } from "../ports/ids.ts";
 import { MemoryStore } from "../store/memory.ts";
 import type { JsonObject } from "../task/json.ts";
-import type { Principal } from "../task/request.ts";
+import { type Principal, requestId } from "../task/request.ts";
 import { findRequest, isOver, openRequests, type Task } from "../task/task.ts";
 import { createScriptedAgent, createScriptedTool } from "../testing/scripted-agent.ts";
 import type { Tool, Work } from "./agent.ts";
@@ -172,6 +172,39 @@ describe("a gated call", () => {
     const task = await reaches(second.runtime, id, isPaused);
     expect(ran).toEqual([]);
     expect(openRequests(task)).toMatchObject([{ supersedes: request.id, facts: { plan: { revision: 2 } } }]);
+    await second.stop();
+  });
+
+  test("that is decided anew between the worker's look and its claim runs what was decided last", async () => {
+    let gate: Promise<void> | undefined;
+    const slow = (list: Work[]): Tool => {
+      const tool = refund(list);
+      return { ...tool, prepare: async (args) => (await gate, tool.prepare(args)) };
+    };
+    const { ran, store, agents, start } = open((list) => [slow(list)], [{ tool: "refund", args: { x: "SHOWN" } }]);
+    const first = start();
+    const { id, request } = await paused(first);
+    await first.stop();
+    if (request.kind !== "approval") throw new Error("not an approval");
+    const key = { tenant: TENANT, id };
+    const people = new Runtime({ store, clock: systemClock, ids: systemIds, agents });
+    await people.choose(TENANT, request.id, { choice: "approve" }, ana);
+
+    let letGo = () => {};
+    gate = new Promise((resolve) => {
+      letGo = resolve;
+    });
+    const second = start();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const { id: _id, digest: _digest, ...draft } = request;
+    const replaces = { requestId: request.id, state: "approved" } as const;
+    await people.execute(key, [{ type: "ask-again", callId: request.callId, draft, replaces }]);
+    const edited = { args: { x: "EDITED" }, facts: request.facts };
+    const choice = { requestId: requestId(id, 2), choice: "approve", edited } as const;
+    expect((await people.execute(key, [{ type: "choose", choice, principal: ben }])).ok).toBe(true);
+    letGo();
+    await reaches(second.runtime, id, isOver);
+    expect(ran.map(({ args }) => args)).toEqual([{ x: "EDITED" }]);
     await second.stop();
   });
 
