@@ -1,0 +1,19 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { temporaryFolder } from "./holdpoint-process.ts";
+
+const run = promisify(execFile);
+
+test("gate-a-tool pauses in one process and finishes in another", async () => {
+  const folder = temporaryFolder();
+  const example = fileURLToPath(new URL("../../examples/gate-a-tool.ts", import.meta.url));
+  const database = join(folder.path, "example.db");
+  const first = await run(process.execPath, [example, "ask", database]);
+  expect(first.stdout).toMatch(/^◷ Refund 125 for ORD-7\? {3}\(input-\S+-1\)\n$/);
+  const second = await run(process.execPath, [example, "approve", database]);
+  expect(second.stdout).toBe("ana approved\nthe agent says: Refunded.\n");
+  folder.remove();
+});
