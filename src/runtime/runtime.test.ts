@@ -179,7 +179,11 @@ describe("a gated call", () => {
     let gate: Promise<void> | undefined;
     const slow = (list: Work[]): Tool => {
       const tool = refund(list);
-      return { ...tool, prepare: async (args) => (await gate, tool.prepare(args)) };
+      const prepare: Tool["prepare"] = async (args) => {
+        await gate;
+        return tool.prepare(args);
+      };
+      return { ...tool, prepare };
     };
     const { ran, store, agents, start } = open((list) => [slow(list)], [{ tool: "refund", args: { x: "SHOWN" } }]);
     const first = start();

@@ -15,6 +15,7 @@ import {
   prepare,
   reply,
   type StoreCase,
+  stranger,
   submit,
 } from "./conformance-story.ts";
 import { messageKey } from "./store.ts";
@@ -172,7 +173,7 @@ export const logConformance: readonly StoreCase[] = [
       assert.equal(await append(store, keyOf("t2"), await prepare(store, keyOf("t2"), submit("same"))), "conflict");
       assert.equal((await logOf(store, keyOf("t2"))).length, 0);
       assert.equal((await store.listTasks({ tenant: "default" })).items.length, 1, "no row is left behind");
-      await commit(store, keyOf("t1", "other"), submit("same"));
+      await commit(store, keyOf("t1", "other"), submit("same", "context-1", stranger));
     },
   },
   {
@@ -180,7 +181,7 @@ export const logConformance: readonly StoreCase[] = [
     async run(store) {
       await commit(store, keyOf("t1"), submit("a"), reply, ask());
       assert.deepEqual(await logOf(store, keyOf("t1", "other")), []);
-      await commit(store, keyOf("t1", "other"), submit("b"));
+      await commit(store, keyOf("t1", "other"), submit("b", "context-1", stranger));
       assert.equal((await logOf(store, keyOf("t1"))).length, 3);
       assert.equal((await store.listOpenRequests({ tenant: "other" })).items.length, 0);
       assert.equal((await store.listTasks({ tenant: "other" })).items.length, 1);

@@ -14,12 +14,14 @@ export interface StoreCase {
 }
 
 export const owner: Principal = { name: "owner", issuer: "test", tenant: "default", via: "api" };
+/** The same person, as another tenant knows them. */
+export const stranger: Principal = { ...owner, tenant: "other" };
 export const keyOf = (id: string, tenant = "default"): TaskKey => ({ tenant, id });
 const facts = { identity: "test", schemaHash: "s", policyVersion: "p", plan: {} };
 
-export function submit(messageId: string, contextId = "context-1"): Command {
+export function submit(messageId: string, contextId = "context-1", principal = owner): Command {
   const message = { messageId, role: "user", parts: [{ text: "Refund order 7" }] } as const;
-  return { type: "submit", agent: "assistant", contextId, principal: owner, message };
+  return { type: "submit", agent: "assistant", contextId, principal, message };
 }
 
 export const reply: Command = {

@@ -5,6 +5,7 @@ import {
   Kysely,
   PostgresAdapter,
   PostgresQueryCompiler,
+  type RawBuilder,
   type SelectQueryBuilder,
   SqliteAdapter,
   SqliteQueryCompiler,
@@ -48,14 +49,74 @@ interface Tables {
   };
 }
 
-type RequestRow = Tables["requests"];
-type TaskRow = Tables["tasks"];
+const REQUEST_COLUMNS = ["pk", "task_id", "n", "kind", "agent", "digest", "opened_at", "expires_at"] as const;
+const TASK_COLUMNS = ["pk", "id", "agent", "context_id", "state", "version", "created_at", "updated_at"] as const;
+
+type RequestRow = Pick<Tables["requests"], (typeof REQUEST_COLUMNS)[number]>;
+type TaskRow = Pick<Tables["tasks"], (typeof TASK_COLUMNS)[number]>;
 
 /** Runs a compiled query and gives its rows. */
 export type RunQuery = <T>(query: CompiledQuery<T>) => Promise<readonly T[]> | readonly T[];
 
-export function createBuilder(dialect: "sqlite" | "postgres"): Kysely<Tables> {
-  return new Kysely<Tables>({
+type Requests = SelectQueryBuilder<Tables, "requests", RequestRow>;
+type Tasks = SelectQueryBuilder<Tables, "tasks", TaskRow>;
+
+/** The values of a query by their names. What is undefined is no part of it. */
+type Values = Readonly<Record<string, string | number | undefined>>;
+
+/** The queries for one kind of database; each shape is compiled once. */
+export class ListingBuilder {
+  readonly #db: Kysely<Tables>;
+  readonly #requests: "requests";
+  readonly #compiled = new Map<string, CompiledQuery>();
+
+  /** `requests` is a table or a view with the columns of `requests`. */
+  constructor(db: Kysely<Tables>, requests: string) {
+    this.#db = db;
+    this.#requests = requests as "requests";
+  }
+
+  withSchema(name: string): ListingBuilder {
+    return new ListingBuilder(this.#db.withSchema(name), this.#requests);
+  }
+
+  openRequests(): Requests {
+    return this.#db
+      .selectFrom(this.#requests)
+      .select(REQUEST_COLUMNS)
+      .where("tenant", "=", slot<string>("tenant"))
+      .where("status", "=", sql.lit("open"));
+  }
+
+  tasks(): Tasks {
+    return this.#db.selectFrom("tasks").select(TASK_COLUMNS).where("tenant", "=", slot<string>("tenant"));
+  }
+
+  /** One query for all of `arms`, in no order. */
+  unite(arms: readonly Requests[]) {
+    const [first, ...others] = arms.map((arm) => this.#db.selectFrom(arm.as("arm")).selectAll());
+    if (!first) throw new Error("there is nothing to unite");
+    return others.reduce((all, arm) => all.unionAll(arm), first);
+  }
+
+  /** Builds a query with names in place of its values, unless that was done before, and puts the values in. */
+  bind<T>(name: string, values: Values, build: () => { compile(): CompiledQuery<T> }): CompiledQuery<T> {
+    const used = Object.keys(values).filter((key) => values[key] !== undefined);
+    const shape = [name, ...used].join(" ");
+    // The rows of a shape are always of the same type.
+    const query = (this.#compiled.get(shape) as CompiledQuery<T> | undefined) ?? build().compile();
+    this.#compiled.set(shape, query);
+    return { ...query, parameters: query.parameters.map((key) => values[String(key)]) };
+  }
+}
+
+/** Stands where `bind` puts a value. */
+function slot<T extends string | number>(name: string) {
+  return sql<T>`${name}`;
+}
+
+export function createBuilder(dialect: "sqlite" | "postgres"): ListingBuilder {
+  const db = new Kysely<Tables>({
     dialect: {
       createAdapter: () => (dialect === "sqlite" ? new SqliteAdapter() : new PostgresAdapter()),
       createQueryCompiler: () => (dialect === "sqlite" ? new SqliteQueryCompiler() : new PostgresQueryCompiler()),
@@ -65,6 +126,7 @@ export function createBuilder(dialect: "sqlite" | "postgres"): Kysely<Tables> {
       },
     },
   });
+  return new ListingBuilder(db, dialect === "sqlite" ? "listed_requests" : "requests");
 }
 
 /** The place of a page's last row: its sort value and its row number. */
@@ -73,80 +135,63 @@ interface Place {
   readonly pk: number;
 }
 
-type Requests = SelectQueryBuilder<Tables, "requests", RequestRow>;
-
 export async function listOpenRequests(
-  db: Kysely<Tables>,
+  builder: ListingBuilder,
   run: RunQuery,
-  query: RequestQuery,
+  { tenant, agent, kind, limit, cursor }: RequestQuery,
 ): Promise<Page<OpenRequestRow>> {
-  const size = pageSize(query.limit);
-  const after = decodeCursor(query.cursor);
+  const size = pageSize(limit);
+  const after = decodeCursor(cursor);
+  const select = (only: RawBuilder<RequestKind>) => {
+    let query = builder.openRequests().where("kind", "=", only);
+    if (agent !== undefined) query = query.where("agent", "=", slot<string>("agent"));
+    if (after) query = query.where(sql<boolean>`(opened_at, pk) > (${slot("value")}, ${slot("pk")})`);
+    return query.orderBy("opened_at").orderBy("pk").limit(slot<number>("limit"));
+  };
   // One index seek for each kind, merged: an index that leads with the kind serves queries with and without one.
-  const kinds = query.kind === undefined ? REQUEST_KINDS : [query.kind];
-  const pages = await Promise.all(
-    kinds.map((kind) => {
-      let select: Requests = db
-        .selectFrom("requests")
-        .selectAll()
-        .where("tenant", "=", query.tenant)
-        .where("status", "=", sql.lit("open"))
-        .where("kind", "=", kind);
-      if (query.agent !== undefined) select = select.where("agent", "=", query.agent);
-      if (after) select = select.where(sql<boolean>`(opened_at, pk) > (${after.value}, ${after.pk})`);
-      return run(
-        select
-          .orderBy("opened_at")
-          .orderBy("pk")
-          .limit(size + 1)
-          .compile(),
-      );
-    }),
+  const found = await run(
+    builder.bind("open", { tenant, agent, kind, ...after, limit: size + 1 }, () =>
+      kind === undefined
+        ? builder.unite(REQUEST_KINDS.map((each) => select(sql.lit(each))))
+        : select(slot<RequestKind>("kind")),
+    ),
   );
-  const rows = pages.flat().sort((a, b) => a.opened_at - b.opened_at || a.pk - b.pk);
+  const rows = found.toSorted((a, b) => a.opened_at - b.opened_at || a.pk - b.pk);
   return toPage(rows, size, toOpenRequest, ({ opened_at, pk }) => ({ value: opened_at, pk }));
 }
 
 export async function listByDeadline(
-  db: Kysely<Tables>,
+  builder: ListingBuilder,
   run: RunQuery,
-  query: Omit<RequestQuery, "agent" | "kind">,
+  { tenant, limit, cursor }: Omit<RequestQuery, "agent" | "kind">,
 ): Promise<Page<OpenRequestRow>> {
-  const size = pageSize(query.limit);
-  const after = decodeCursor(query.cursor);
-  let select: Requests = db
-    .selectFrom("requests")
-    .selectAll()
-    .where("tenant", "=", query.tenant)
-    .where("status", "=", sql.lit("open"))
-    .where("expires_at", "is not", null);
-  if (after) select = select.where(sql<boolean>`(expires_at, pk) > (${after.value}, ${after.pk})`);
+  const size = pageSize(limit);
+  const after = decodeCursor(cursor);
   const rows = await run(
-    select
-      .orderBy("expires_at")
-      .orderBy("pk")
-      .limit(size + 1)
-      .compile(),
+    builder.bind("deadlines", { tenant, ...after, limit: size + 1 }, () => {
+      let query = builder.openRequests().where("expires_at", "is not", null);
+      if (after) query = query.where(sql<boolean>`(expires_at, pk) > (${slot("value")}, ${slot("pk")})`);
+      return query.orderBy("expires_at").orderBy("pk").limit(slot<number>("limit"));
+    }),
   );
   return toPage(rows, size, toOpenRequest, ({ expires_at, pk }) => ({ value: expires_at ?? 0, pk }));
 }
 
-export async function listTasks(db: Kysely<Tables>, run: RunQuery, query: TaskQuery): Promise<Page<TaskListRow>> {
-  const size = pageSize(query.limit);
-  const after = decodeCursor(query.cursor);
-  let select: SelectQueryBuilder<Tables, "tasks", TaskRow> = db
-    .selectFrom("tasks")
-    .selectAll()
-    .where("tenant", "=", query.tenant);
-  if (query.contextId !== undefined) select = select.where("context_id", "=", query.contextId);
-  if (query.state !== undefined) select = select.where("state", "=", query.state);
-  if (after) select = select.where(sql<boolean>`(updated_at, pk) < (${after.value}, ${after.pk})`);
+export async function listTasks(
+  builder: ListingBuilder,
+  run: RunQuery,
+  { tenant, contextId, state, limit, cursor }: TaskQuery,
+): Promise<Page<TaskListRow>> {
+  const size = pageSize(limit);
+  const after = decodeCursor(cursor);
   const rows = await run(
-    select
-      .orderBy("updated_at", "desc")
-      .orderBy("pk", "desc")
-      .limit(size + 1)
-      .compile(),
+    builder.bind("tasks", { tenant, contextId, state, ...after, limit: size + 1 }, () => {
+      let query = builder.tasks();
+      if (contextId !== undefined) query = query.where("context_id", "=", slot<string>("contextId"));
+      if (state !== undefined) query = query.where("state", "=", slot<TaskState>("state"));
+      if (after) query = query.where(sql<boolean>`(updated_at, pk) < (${slot("value")}, ${slot("pk")})`);
+      return query.orderBy("updated_at", "desc").orderBy("pk", "desc").limit(slot<number>("limit"));
+    }),
   );
   return toPage(rows, size, toTaskListRow, ({ updated_at, pk }) => ({ value: updated_at, pk }));
 }

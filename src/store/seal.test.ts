@@ -38,7 +38,8 @@ async function fill(): Promise<{ tables: Tables; store: MemoryStore }> {
   };
   for (const key of TASKS) {
     const message = { messageId: `${key.id}-1`, role: "user", parts: [{ text: "hello" }] } as const;
-    await commit(key, { type: "submit", agent: "assistant", contextId: "c", principal: ana, message });
+    const principal = { ...ana, tenant: key.tenant };
+    await commit(key, { type: "submit", agent: "assistant", contextId: "c", principal, message });
   }
   await store.sealNext(3);
   for (let turn = 1; turn <= 3; turn++) {

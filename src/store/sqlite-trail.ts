@@ -3,9 +3,18 @@ import { DatabaseSync } from "node:sqlite";
 import type { AuditEntry, AuditTrail, Seal } from "./store.ts";
 
 const SEALS = "select n, at, count, previous, hash from seals order by n";
-const EVENTS = "select tenant, task_id, seq, at, body, hash, seal from events order by tenant, task_id, seq";
-const SEALED = `select tenant, task_id, seq, at, null as body, hash, seal from events where seal is not null
-  order by seal, tenant, task_id, seq`;
+/** Those of the seals; and one more for the newest, if its row is gone. */
+const RANGES = `select n, last_event from seals
+  union all select n, last_event from newest_seal where n > (select coalesce(max(n), 0) from seals) order by n`;
+const EVENTS = `select tenant, id as task_id, seq, at, body, hash,
+    (select n from seals where last_event >= events.pk order by last_event limit 1) as seal
+  from tasks cross join events on task = tasks.pk order by tenant, id, seq`;
+/** Their task's row is gone, and its name with it. */
+const ORPHANS = `select '' as tenant, '#' || task as task_id, seq, at, body, hash, null as seal
+  from events where task not in (select pk from tasks) order by task, seq`;
+const SEALED = `select coalesce(tenant, '') as tenant, coalesce(id, '#' || task) as task_id, seq, at, null as body, hash,
+    ? as seal
+  from events left join tasks on tasks.pk = task where events.pk > ? and events.pk <= ? order by tenant, id, seq`;
 const TASKS = `select tenant, id, version, state in ('completed', 'failed', 'canceled', 'rejected') as ended
   from tasks order by tenant, id`;
 
@@ -21,12 +30,24 @@ export async function readSqliteTrail<T>(path: string, read: (trail: AuditTrail)
     db.exec("begin");
     return await read({
       scanSeals: () => scan(SEALS, (row) => toSeal(row)),
-      scanEvents: () => scan(EVENTS, toAuditEntry),
-      scanSealed: () => scan(SEALED, toAuditEntry),
+      async *scanEvents() {
+        yield* scan(ORPHANS, toAuditEntry);
+        yield* scan(EVENTS, toAuditEntry);
+      },
+      scanSealed: () => scanSealed(db),
       scanTasks: () => scan(TASKS, toTask),
     });
   } finally {
     db.close();
+  }
+}
+
+async function* scanSealed(db: DatabaseSync): AsyncIterable<AuditEntry> {
+  const events = db.prepare(SEALED);
+  let after = 0;
+  for (const { n, last_event } of db.prepare(RANGES).iterate()) {
+    for (const row of events.iterate(Number(n), after, Number(last_event))) yield toAuditEntry(row);
+    after = Number(last_event);
   }
 }
 

@@ -10,7 +10,7 @@ import { LeaseTable } from "./lease-table.ts";
 import { createBuilder, encodeDigest, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
 import { nextSeal } from "./seal.ts";
 import { SqliteConnection, type Synchronous, toFault, Undo } from "./sqlite-connection.ts";
-import { prepareStatements, type Statements } from "./sqlite-statements.ts";
+import { messageHash, prepareStatements, type Statements } from "./sqlite-statements.ts";
 import { readSqliteTrail, toHex, toSeal } from "./sqlite-trail.ts";
 import type {
   AppendResult,
@@ -86,12 +86,14 @@ export class SqliteStore implements Store {
     const { tenant, id } = key;
     const sql = this.#sql;
     if (fence !== undefined && !this.#leases.isHeld({ key, fence })) return "fenced";
-    if (Number(sql.readVersion.get(tenant, id)?.version ?? 0) !== expected) return "conflict";
+    const found = sql.readVersion.get(tenant, id);
+    if (Number(found?.version ?? 0) !== expected) return "conflict";
 
     const { task } = rows;
     const version = expected + entries.length;
+    let pk = Number(found?.pk);
     if (expected === 0) {
-      sql.insertTask.run(
+      const { lastInsertRowid } = sql.insertTask.run(
         tenant,
         id,
         task.agent,
@@ -102,54 +104,47 @@ export class SqliteStore implements Store {
         task.updatedAtMs,
         task.wakeAtMs,
       );
+      pk = Number(lastInsertRowid);
     } else {
-      sql.updateTask.run(task.state, version, task.updatedAtMs, task.wakeAtMs, tenant, id);
+      sql.updateTask.run(task.state, version, task.updatedAtMs, task.wakeAtMs, pk);
     }
-    for (const { event, body, hash, messageKey = null } of entries) {
+    for (const { event, body, hash, messageKey } of entries) {
       const { changes } = sql.insertEvent.run(
-        tenant,
-        id,
+        pk,
         event.seq,
         event.at,
         body,
         Buffer.from(hash, "hex"),
-        messageKey,
+        messageKey === undefined ? null : messageHash(tenant, messageKey),
       );
       if (changes !== 1) throw new Undo("conflict");
     }
     for (const { n, kind, agent, digest, openedAtMs, expiresAtMs } of rows.opened) {
-      sql.insertRequest.run(tenant, id, n, kind, agent, encodeDigest(digest), openedAtMs, expiresAtMs);
+      sql.insertRequest.run(pk, n, tenant, kind, agent, encodeDigest(digest), openedAtMs, expiresAtMs);
     }
-    for (const closed of rows.closed) this.#closeRequest(key, closed);
-    for (const effect of rows.effects) this.#writeEffect(key, effect);
-    for (const { sha256, text } of rows.blobs) sql.insertBlob.run(tenant, id, sha256, text);
+    for (const closed of rows.closed) this.#closeRequest(pk, closed);
+    for (const effect of rows.effects) this.#writeEffect(pk, effect);
+    for (const { sha256, text } of rows.blobs) sql.insertBlob.run(pk, sha256, text);
     return "appended";
   }
 
   /** The second gate, beside the version of the log. */
-  #closeRequest({ tenant, id }: TaskKey, { n, outcome, digest, deadline }: ClosedRow): void {
-    const { changes } = this.#sql.closeRequest.run(
-      outcome,
-      tenant,
-      id,
-      n,
-      encodeDigest(digest),
-      deadline,
-      this.#clock.nowMs(),
-    );
+  #closeRequest(pk: number, { n, outcome, digest, deadline }: ClosedRow): void {
+    const { changes } = this.#sql.closeRequest.run(outcome, pk, n, encodeDigest(digest), deadline, this.#clock.nowMs());
     if (changes !== 1) throw new Undo("conflict");
   }
 
-  #writeEffect({ tenant, id }: TaskKey, effect: EffectRow): void {
+  #writeEffect(pk: number, effect: EffectRow): void {
     const { changes } =
       effect.type === "claimed"
-        ? this.#sql.insertEffect.run(tenant, id, effect.effectId, effect.token, encodeDigest(effect.digest))
-        : this.#sql.endEffect.run(effect.outcome, tenant, id, effect.effectId, effect.token);
+        ? this.#sql.insertEffect.run(pk, effect.effectId, effect.token, encodeDigest(effect.digest))
+        : this.#sql.endEffect.run(effect.outcome, pk, effect.effectId, effect.token);
     if (changes !== 1) throw new Undo("conflict");
   }
 
   async findMessage(tenant: string, messageKey: string): Promise<string | undefined> {
-    return text(this.#connection.read(() => this.#sql.findMessage.get(tenant, messageKey))?.task_id);
+    const hash = messageHash(tenant, messageKey);
+    return text(this.#connection.read(() => this.#sql.findMessage.get(hash, tenant))?.id);
   }
 
   async readBlob({ tenant, id }: TaskKey, sha256: string): Promise<string | undefined> {
@@ -211,7 +206,7 @@ export class SqliteStore implements Store {
 
   sealNext(limit: number): Promise<Seal | undefined> {
     return this.#connection.write(() => {
-      const rows = this.#sql.unsealedEvents.all(limit);
+      const rows = this.#sql.unsealedEvents.all(Number(this.#sql.lastSealedEvent.get()?.pk), limit);
       if (rows.length === 0) return undefined;
       const events = rows.map(({ tenant, task_id, seq, at, hash }) => ({
         key: { tenant: String(tenant), id: String(task_id) },
@@ -220,9 +215,10 @@ export class SqliteStore implements Store {
         hash: toHex(hash),
       }));
       const last = this.#sql.lastSeal.get();
+      const lastEvent = Math.max(...rows.map(({ pk }) => Number(pk)));
       const seal = nextSeal(last && toSeal(last), events, this.#clock.nowMs());
-      this.#sql.insertSeal.run(seal.n, seal.atMs, seal.count, seal.previous, seal.hash);
-      for (const { pk } of rows) this.#sql.setSeal.run(seal.n, pk ?? null);
+      this.#sql.insertSeal.run(seal.n, seal.atMs, seal.count, seal.previous, seal.hash, lastEvent);
+      this.#sql.setNewestSeal.run(seal.n, lastEvent);
       return seal;
     });
   }
@@ -250,9 +246,9 @@ export class SqliteStore implements Store {
   purge(endedBeforeMs: number, limit: number): Promise<number> {
     return this.#connection.write(() => {
       const rows = this.#sql.purgeable.all(endedBeforeMs, limit);
-      for (const { tenant, id } of rows) {
-        this.#sql.purgeEvents.run(String(tenant), String(id));
-        this.#sql.purgeBlobs.run(String(tenant), String(id));
+      for (const { pk = null } of rows) {
+        this.#sql.purgeEvents.run(pk);
+        this.#sql.purgeBlobs.run(pk);
       }
       return rows.length;
     });

@@ -211,7 +211,7 @@ describe("an event that this release does not know", () => {
     const first = openStore();
     const strange = await submit(first, "strange");
     await first.close();
-    change(`update events set body = ${body} where task_id = '${strange}'`);
+    change(`update events set body = ${body} where task = (select pk from tasks where id = '${strange}')`);
 
     const store = openStore();
     const failures: unknown[] = [];
@@ -229,12 +229,14 @@ describe("an event that this release does not know", () => {
     await expect(node.runtime.cancel({ tenant: TENANT, id: strange }, ME)).rejects.toMatchObject(unreadable);
     await node.stop();
     await store.close();
-    expect(query(`select count(*) as n from events where task_id = '${strange}'`)).toEqual([{ n: 1 }]);
+    expect(query(`select count(*) as n from events join tasks on tasks.pk = task where id = '${strange}'`)).toEqual([
+      { n: 1 },
+    ]);
   });
 });
 
 describe("tampering", () => {
-  const A = "where task_id = (select min(task_id) from events)";
+  const A = "where task = (select pk from tasks order by id limit 1)";
   const TASK_A = "where id = (select min(id) from tasks)";
 
   test.each<[string, string[], RegExp]>([
@@ -269,12 +271,12 @@ describe("tampering", () => {
     ["only the row of a task is deleted", [`delete from tasks ${TASK_A}`], /has events but no row/],
     [
       "an event is moved under another seal",
-      [`update events set seal = 1 ${A} and seq = 2`],
+      ["update seals set last_event = last_event + 1 where n = 1"],
       /seal 1: covered 30 events, 31/,
     ],
     [
       "an event is taken out from under its seal",
-      [`update events set seal = null ${A} and seq = 3`],
+      [`update events set pk = (select max(pk) + 1 from events) ${A} and seq = 3`],
       /seal 2: covered 60 events, 59/,
     ],
     ["the last seal is deleted", ["delete from seals where n = 2"], /names seal 2, which is missing/],
@@ -291,7 +293,7 @@ describe("tampering", () => {
   test("is found against the exported head when the last seal is undone and all that it covers with it", async () => {
     const { head } = await fill();
     change("delete from seals where n = 2");
-    change("delete from events where seal = 2");
+    change("delete from events where pk > (select last_event from seals)");
     change("update tasks set version = 1");
     expect((await audit()).ok).toBe(true);
     expect((await audit(head)).problems).toEqual([
@@ -403,13 +405,15 @@ function query(sql: string): Record<string, unknown>[] {
 /** A careful forger: every hash fits again, and nothing is sealed. */
 function rehash(): void {
   const db = new DatabaseSync(path);
-  const put = db.prepare("update events set hash = ?, seal = null where pk = ?");
+  const put = db.prepare("update events set hash = ? where pk = ?");
+  db.exec("update newest_seal set n = 0, last_event = 0");
   let previous = { task: "", hash: "" };
-  for (const { pk, task_id, seq, at, body } of db.prepare("select * from events order by task_id, seq").all()) {
-    const before = previous.task === task_id ? previous.hash : "";
-    const hash = chainHash(before, { tenant: TENANT, id: String(task_id) }, Number(seq), Number(at), String(body));
+  const events = "select events.*, id from events join tasks on tasks.pk = task order by id, seq";
+  for (const { pk, id, seq, at, body } of db.prepare(events).all()) {
+    const before = previous.task === id ? previous.hash : "";
+    const hash = chainHash(before, { tenant: TENANT, id: String(id) }, Number(seq), Number(at), String(body));
     put.run(Buffer.from(hash, "hex"), pk ?? null);
-    previous = { task: String(task_id), hash };
+    previous = { task: String(id), hash };
   }
   db.close();
 }

@@ -34,7 +34,7 @@ export const BREAKS: readonly Break[] = [
   {
     name: "SQLite: drop the compare of the log's version",
     file: "src/store/sqlite.ts",
-    find: `if (Number(sql.readVersion.get(tenant, id)?.version ?? 0) !== expected) return "conflict";`,
+    find: `if (Number(found?.version ?? 0) !== expected) return "conflict";`,
     replace: "",
     caughtBy: ["store"],
   },
@@ -48,38 +48,38 @@ export const BREAKS: readonly Break[] = [
   {
     name: "SQLite: write a seq that is taken",
     file: "src/store/sqlite-statements.ts",
-    find: "insertEvent: `insert into events (tenant, task_id, seq, at, body, hash, message_key) values (?, ?, ?, ?, ?, ?, ?)\n    on conflict do nothing`",
+    find: "insertEvent: `insert into events (task, seq, at, body, hash, message_hash) values (?, ?, ?, ?, ?, ?)\n    on conflict do nothing`",
     replace:
-      "insertEvent: `insert or replace into events (tenant, task_id, seq, at, body, hash, message_key) values (?, ?, ?, ?, ?, ?, ?)`",
+      "insertEvent: `insert or replace into events (task, seq, at, body, hash, message_hash) values (?, ?, ?, ?, ?, ?)`",
     caughtBy: ["store"],
   },
   {
     name: "SQLite: close a request that is not open",
     file: "src/store/sqlite-statements.ts",
-    find: "n = ?4 and status = 'open' and digest = ?5",
-    replace: "n = ?4 and digest = ?5",
+    find: "n = ?3 and status = 'open' and digest = ?4",
+    replace: "n = ?3 and digest = ?4",
     caughtBy: ["store"],
   },
   {
     name: "SQLite: close a request with another digest",
     file: "src/store/sqlite-statements.ts",
-    find: "status = 'open' and digest = ?5 and case",
-    replace: "status = 'open' and ?5 is not null and case",
+    find: "status = 'open' and digest = ?4 and case",
+    replace: "status = 'open' and ?4 is not null and case",
     caughtBy: ["store"],
   },
   {
     name: "SQLite: ignore the deadline in the row",
     file: "src/store/sqlite-statements.ts",
-    find: "when 'ahead' then expires_at is null or expires_at > ?7",
-    replace: "when 'ahead' then ?7 > 0",
+    find: "when 'ahead' then expires_at is null or expires_at > ?6",
+    replace: "when 'ahead' then ?6 > 0",
     caughtBy: ["store"],
   },
   {
     name: "SQLite: claim an effect twice",
     file: "src/store/sqlite-statements.ts",
-    find: "insertEffect: `insert into effects (tenant, task_id, effect_id, status, token, digest) values (?, ?, ?, 'claimed', ?, ?)\n    on conflict do nothing`",
+    find: "insertEffect: `insert into effects (task, effect_id, status, token, digest) values (?, ?, 'claimed', ?, ?)\n    on conflict do nothing`",
     replace:
-      "insertEffect: `insert or replace into effects (tenant, task_id, effect_id, status, token, digest) values (?, ?, ?, 'claimed', ?, ?)`",
+      "insertEffect: `insert or replace into effects (task, effect_id, status, token, digest) values (?, ?, 'claimed', ?, ?)`",
     caughtBy: ["store"],
   },
   {
@@ -99,8 +99,8 @@ export const BREAKS: readonly Break[] = [
   {
     name: "SQLite: show another tenant's log",
     file: "src/store/sqlite-statements.ts",
-    find: "from events where tenant = ? and task_id = ? and seq > ?",
-    replace: "from events where ? is not null and task_id = ? and seq > ?",
+    find: "where tenant = ? and id = ? and seq > ?",
+    replace: "where ? is not null and id = ? and seq > ?",
     caughtBy: ["store"],
   },
   {
@@ -374,6 +374,27 @@ export const BREAKS: readonly Break[] = [
     caughtBy: ["runtime"],
   },
   {
+    name: "worker: run the bytes of the look instead of those of the claim",
+    file: "src/runtime/worker.ts",
+    find: "const args = call ? argsOf(task, call) : {};",
+    replace: "const args = call ? call.args : {};",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "ask again: replace what is no longer asked",
+    file: "src/task/ask.ts",
+    find: "if (command.replaces && !isStill(last, command.replaces, now.nowMs)) return accept();",
+    replace: "",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "decide: act in another tenant",
+    file: "src/task/decide.ts",
+    find: "return tenant === key.tenant ? undefined :",
+    replace: "return tenant.length > 0 && key.tenant.length > 0 ? undefined :",
+    caughtBy: ["runtime"],
+  },
+  {
     name: "runtime: trust the cache",
     file: "src/runtime/runtime.ts",
     find: "const cached = this.#cache.get(nameOf(key));",
@@ -384,8 +405,9 @@ export const BREAKS: readonly Break[] = [
   {
     name: "runtime: a changed plan is not asked about again",
     file: "src/runtime/runtime.ts",
-    find: `if (request.kind === "approval" && !record.decision) await this.#askAgainIfChanged(task, request);`,
-    replace: "",
+    find: "const unable = approves ? await this.#askAgainIfChanged(task, request) : undefined;",
+    replace:
+      "const unable = approves && request.id.length === 0 ? await this.#askAgainIfChanged(task, request) : undefined;",
     caughtBy: ["runtime"],
   },
   {
