@@ -156,7 +156,7 @@ export class Runtime {
     }
     throw new HoldpointError(
       "store-contended",
-      `task ${key.id}: ${CONFLICTS_MAX} conflicts in a row. Its rows may disagree with its log; run "holdpoint audit verify".`,
+      `task ${key.id}: ${CONFLICTS_MAX} conflicts in a row; its rows may disagree with its log`,
     );
   }
 

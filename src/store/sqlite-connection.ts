@@ -73,6 +73,9 @@ export class SqliteConnection {
     const db = translate(path, () => new Database(path, { readOnly: true, timeout: 5000 }));
     const epoch = translate(path, () => {
       requireOurs(db, path);
+      if (!db.prepare("select 1 from sqlite_schema where name = 'meta'").get()) {
+        throw new HoldpointError("store-unavailable", `${path} is empty; no server has been started on it yet`);
+      }
       requireKnownSchema(readMeta(db), path);
       return readMeta(db).get("epoch") ?? "";
     });
@@ -282,7 +285,10 @@ export function toFault(path: string, cause: unknown): unknown {
     case "EDQUOT":
       return say("store-full", "the disk is full; nothing was changed. Free some space and try again");
     case 10:
-      return say("store-unavailable", "the disk reported an error; nothing was changed");
+      return say(
+        "store-unavailable",
+        "the disk reported an error; whether the last change was kept is not known, ask again",
+      );
     case "ENOENT":
     case "ENOTDIR":
     case "EISDIR":

@@ -122,7 +122,7 @@ describe.skipIf(noLimit)("when a file may not grow", () => {
     await child.ask("open", { path: join(folder, "test.db") });
     const kept: string[] = [];
     const submit = async () => kept.push(await child.ask("submit", { messageId: `m${kept.length}`, bytes: BYTES }));
-    const fault = { code: "store-unavailable", message: expect.stringContaining("nothing was changed") };
+    const fault = { code: "store-unavailable", message: expect.stringContaining("the disk reported an error") };
     await expect(repeat(submit)).rejects.toMatchObject(fault);
     await expect(submit()).rejects.toMatchObject(fault);
     expect(kept.length).toBeGreaterThan(3);

@@ -133,6 +133,9 @@ describe("holdpoint audit", () => {
   test("says what is wrong when there is no database or no head", async () => {
     const none = await holdpoint("audit", "verify", "--data", join(folder.path, "none"));
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("there is no such database")]);
+    writeFileSync(join(folder.path, "holdpoint.db"), "");
+    const empty = await holdpoint("audit", "verify", "--data", folder.path);
+    expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining("is empty")]);
     const bad = await holdpoint("audit", "verify", "--data", folder.path, "--head", "/dev/null");
     expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("is not a head")]);
   });
