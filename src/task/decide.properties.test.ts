@@ -771,7 +771,7 @@ test("a task wakes at once while it works, at its earliest deadline while it wai
   forEveryTask((world) => {
     for (const { rows, task } of world.appends) {
       const deadlines = openRequests(task).flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]));
-      const waits = openRequests(task).length > 0 && claimedEffects(task).length === 0;
+      const waits = openRequests(task).length > 0 && claimedEffects(task).length === 0 && !task.cancelRequestedBy;
       const paused = deadlines.length ? Math.min(...deadlines) : null;
       const expected = isOver(task) ? null : waits ? paused : task.updatedAtMs;
       expect(rows.task).toMatchObject({ wakeAtMs: expected, state: stateOf(task), updatedAtMs: task.updatedAtMs });

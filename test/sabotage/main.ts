@@ -11,7 +11,17 @@ import { readFlags, stop } from "../flags.ts";
 import { BREAKS, type Break, SUITES, type SuiteName } from "./breaks.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const COPIED = ["src", "test", "bin", "scripts", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json"];
+const COPIED = [
+  "src",
+  "test",
+  "examples",
+  "bin",
+  "scripts",
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+  "biome.json",
+];
 const SUITE_TIMEOUT_MS = 240_000;
 
 const USAGE = 'npm run sabotage -- [--only "part of a name"] [--from "part of a name"]';
