@@ -68,10 +68,14 @@ class PostgresBare implements Bare {
   /** Closed loops: the database itself gathers commits. All values are made before the clock starts. */
   run(works: readonly (readonly Append[])[], atOnce: number): Promise<Timing> {
     const bound = works.map((work) =>
-      work.map(({ key, expected, entries, rows }) => encodeAppend(key, expected, entries, rows, undefined)),
+      work.map(({ key, expected, entries, rows, readsLog }) => ({
+        log: readsLog ? [key.tenant, key.id, 0] : undefined,
+        values: encodeAppend(key, expected, entries, rows, undefined),
+      })),
     );
     return closedLoops(bound, atOnce, async (appends) => {
-      for (const values of appends) {
+      for (const { log, values } of appends) {
+        if (log) await this.#pool.query({ ...POSTGRES.read, values: log });
         const { rows } = await this.#pool.query({ ...POSTGRES.append, values });
         if (rows[0]?.result !== "appended") throw new Error(`a bare append has answered ${rows[0]?.result}`);
       }

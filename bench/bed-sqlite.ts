@@ -88,7 +88,7 @@ class SqliteBare implements Bare {
     );
   }
 
-  #writesOf({ key: { tenant, id }, expected, entries, rows }: Append): Write[] {
+  #writesOf({ key: { tenant, id }, expected, entries, rows, readsLog }: Append): Write[] {
     const sql = this.#sql;
     const { task } = rows;
     const version = expected + entries.length;
@@ -97,6 +97,7 @@ class SqliteBare implements Bare {
     const insertTask = () =>
       sql.insertTask.run(tenant, id, agent, contextId, state, version, createdAtMs, updatedAtMs, wakeAtMs);
     return [
+      ...(readsLog ? [() => sql.readEvents.all(tenant, id, 0)] : []),
       () => {
         pk = Number(sql.readVersion.get(tenant, id)?.pk);
       },

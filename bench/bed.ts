@@ -22,6 +22,8 @@ export interface Append {
   readonly expected: number;
   readonly entries: readonly Entry[];
   readonly rows: Rows;
+  /** The task's log is read before: whoever decides does not have it in memory. */
+  readonly readsLog?: boolean;
 }
 
 /** The same statements with the same values, and nothing else. */

@@ -119,7 +119,7 @@ async function measureLevel(
   const decide = await withRuntime(product, (runtime) =>
     compare(
       paused.slice(0, half),
-      logs.slice(0, half).map((log) => log.slice(2, 3)),
+      logs.slice(0, half).map((log) => log.slice(2, 3).map((append) => ({ ...append, readsLog: true }))),
       (slice) => closedLoops(slice, atOnce, ({ open }) => approve(runtime, open)),
       (slice) => bare.run(slice, atOnce),
     ),

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../src/ports/clock.ts";
 import { systemIds } from "../src/ports/ids.ts";
-import type { Agent, Agents } from "../src/runtime/agent.ts";
+import type { Agent, Agents, Tool } from "../src/runtime/agent.ts";
 import { type HoldpointNode, startNode } from "../src/runtime/node.ts";
 import type { Runtime } from "../src/runtime/runtime.ts";
 import type { Store } from "../src/store/store.ts";
@@ -36,14 +36,16 @@ export function createOrders(count: number): Order[] {
 
 /** `timeoutMs` says, for each task that pauses, how long a person may take; without it, for ever. */
 export function createAgents(timeoutMs?: () => number): Agents {
-  const refund = createScriptedTool({
+  const scripted = createScriptedTool({
     name: "refund",
     gated: true,
     run: async () => ({ outcome: "done", result: { refunded: 125.5 } }),
   });
-  const scripted = createScriptedAgent("support", [], [refund], { onTimeout: "fail" });
+  // Hashed once, as a tool hashes its schema and its rule when it is configured.
+  const facts = scripted.prepare({});
+  const refund: Tool = { ...scripted, prepare: () => facts };
   const agent: Agent = {
-    ...scripted,
+    ...createScriptedAgent("support", [], [refund], { onTimeout: "fail" }),
     get inputTimeoutMs() {
       return timeoutMs ? timeoutMs() : null;
     },

@@ -2,6 +2,7 @@
 import type { CompiledQuery } from "kysely";
 import { HoldpointError, isFault } from "../errors.ts";
 import type { Ids } from "../ports/ids.ts";
+import { sha256 } from "../task/digest.ts";
 import { decodeEvent, type TaskKey } from "../task/event.ts";
 import type { Outcome } from "../task/request.ts";
 import type { Rows } from "../task/rows.ts";
@@ -120,10 +121,9 @@ export class PostgresStore implements Store {
     await this.#connection.query(POSTGRES.release, [key.tenant, key.id, fence, retryAfterMs ?? null]);
   }
 
-  /** Without a name: a prepared `select *` would fail once a newer server has added a column. */
   #list: RunQuery = async <T>({ sql, parameters }: CompiledQuery<T>) =>
     // The builder knows the columns of what it selects.
-    (await this.#connection.query({ text: sql }, parameters)) as T[];
+    (await this.#connection.query({ name: `list-${sha256(sql).slice(0, 16)}`, text: sql }, parameters)) as T[];
 
   listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>> {
     return listOpenRequests(builder, this.#list, query);
