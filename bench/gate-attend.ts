@@ -104,7 +104,7 @@ async function compareDecisions(
   const runtime = new Runtime({ ...parts, store });
   const product = await closedLoops(ours, atOnce, (open) => approve(runtime, open));
   const floor = await bare.run(
-    kept.map((append) => [append]),
+    kept.map((append) => [{ ...append, readsLog: true }]),
     atOnce,
   );
   await store.close();

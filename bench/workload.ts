@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../src/ports/clock.ts";
 import { systemIds } from "../src/ports/ids.ts";
-import type { Agent, Agents, Tool } from "../src/runtime/agent.ts";
+import type { Agent, Agents } from "../src/runtime/agent.ts";
 import { type HoldpointNode, startNode } from "../src/runtime/node.ts";
 import type { Runtime } from "../src/runtime/runtime.ts";
 import type { Store } from "../src/store/store.ts";
@@ -13,6 +13,7 @@ import type { TaskKey } from "../src/task/event.ts";
 import { type Digest, type Principal, type RequestId, requestId } from "../src/task/request.ts";
 import { stateOf, type Task } from "../src/task/task.ts";
 import { createScriptedAgent, createScriptedTool } from "../src/testing/scripted-agent.ts";
+import type { Tool } from "../src/tools/tool.ts";
 
 export const TENANT = "default";
 const CUSTOMER: Principal = { name: "cust-20831", issuer: "https://login.example.com", tenant: TENANT, via: "a2a" };

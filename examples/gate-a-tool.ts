@@ -8,6 +8,7 @@
  */
 import {
   type Agent,
+  DURABLE,
   isOver,
   type Message,
   openRequests,
@@ -23,6 +24,8 @@ import {
 
 const refund: Tool = {
   name: "refund",
+  description: "Pays an order back.",
+  parameters: { type: "object", properties: { order: { type: "string" }, amount: { type: "number" } } },
   gated: true, // this line is the gate
   risk: "high",
   editable: true,
@@ -40,10 +43,10 @@ const refund: Tool = {
 };
 
 const assistant: Agent = {
+  ...DURABLE, // put away while it waits, for as long as it takes, and resumed after a crash
   name: "assistant",
+  description: "Answers customers.",
   tools: new Map([[refund.name, refund]]),
-  inputTimeoutMs: null,
-  onTimeout: "deny",
   // A model would stand here. The task is its whole memory.
   think: async (task) =>
     task.turns.length === 0

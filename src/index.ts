@@ -2,7 +2,7 @@
 export { HoldpointError, isFault } from "./errors.ts";
 export { type Clock, systemClock } from "./ports/clock.ts";
 export { type Ids, systemIds } from "./ports/ids.ts";
-export type { Agent, Agents, Finished, Reply, Tool, Work } from "./runtime/agent.ts";
+export { type Agent, type Agents, DURABLE, type Reply } from "./runtime/agent.ts";
 export { type HoldpointNode, startNode } from "./runtime/node.ts";
 export type { Answer, Outcome, Runtime } from "./runtime/runtime.ts";
 export type { Waker } from "./runtime/waker.ts";
@@ -16,3 +16,4 @@ export type { Message, TaskEvent, TaskKey } from "./task/event.ts";
 export type { Json, JsonObject } from "./task/json.ts";
 export { type Decision, type Principal, type Request, requestId, type ToolFacts } from "./task/request.ts";
 export { findRequest, isOver, openRequests, stateOf, type Task } from "./task/task.ts";
+export type { Finished, Tool, Work } from "./tools/tool.ts";

@@ -1,9 +1,10 @@
 /** The agent of the play: it tidies a folder that has something to lose. No model, no network. */
 import { join } from "node:path";
 import { listFolder, removeFile } from "../ports/files.ts";
-import type { Agent, Finished, Tool } from "../runtime/agent.ts";
+import { type Agent, DURABLE } from "../runtime/agent.ts";
 import { sha256 } from "../task/digest.ts";
 import type { JsonObject } from "../task/json.ts";
+import type { Finished, Tool } from "../tools/tool.ts";
 
 export const PLAY_AGENT = "janitor";
 
@@ -17,10 +18,10 @@ export function createPlayAgent(workspace: string): Agent {
     }),
   ];
   return {
+    ...DURABLE,
     name: PLAY_AGENT,
+    description: "Tidies a folder.",
     tools: new Map(tools.map((tool) => [tool.name, tool])),
-    inputTimeoutMs: null,
-    onTimeout: "deny",
     async think(task) {
       switch (task.turns.length) {
         case 0:
@@ -40,6 +41,8 @@ export function createPlayAgent(workspace: string): Agent {
 function createTool(name: string, gated: boolean, run: (args: JsonObject) => Promise<Finished>): Tool {
   return {
     name,
+    description: name,
+    parameters: { type: "object" },
     gated,
     risk: gated ? "high" : "low",
     editable: gated,

@@ -3,9 +3,11 @@
 import type { JsonObject } from "../task/json.ts";
 import type { RequestDraft, ToolFacts } from "../task/request.ts";
 import type { Call, Effect } from "../task/task.ts";
-import type { Agent, Tool } from "./agent.ts";
+import type { Question, Tool } from "../tools/tool.ts";
+import type { Agent } from "./agent.ts";
 
 type ApprovalDraft = RequestDraft & { kind: "approval" };
+type InputDraft = RequestDraft & { kind: "input" };
 type InDoubtDraft = RequestDraft & { kind: "in-doubt" };
 
 export function draftApproval(
@@ -25,7 +27,17 @@ export function draftApproval(
     risk: tool.risk,
     expiresAtMs: about.expiresAtMs,
     onTimeout: about.onTimeout,
+    ...(tool.rule ? { rule: tool.rule } : {}),
   };
+}
+
+export function draftQuestion(
+  tool: Tool,
+  about: { callId: string; expiresAtMs: number | null; onTimeout: "fail" | "deny" },
+  { title, prompt, schema }: Question,
+): InputDraft {
+  const { callId, expiresAtMs, onTimeout } = about;
+  return { kind: "input", callId, schema, title, prompt, risk: tool.risk, expiresAtMs, onTimeout };
 }
 
 export function draftInDoubt(

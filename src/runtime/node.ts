@@ -49,6 +49,7 @@ export function startNode({ store, clock, ids, agents, hints, waker: options }: 
   return {
     runtime,
     async stop() {
+      worker.stop();
       await waker.stop();
       forget();
       await hints?.stop();

@@ -7,7 +7,7 @@ import type { JsonObject } from "../task/json.ts";
 import { type Principal, requestId } from "../task/request.ts";
 import { findRequest, isOver, openRequests, type Task } from "../task/task.ts";
 import { createScriptedAgent, createScriptedTool } from "../testing/scripted-agent.ts";
-import type { Tool, Work } from "./agent.ts";
+import type { Tool, Work } from "../tools/tool.ts";
 import { startNode } from "./node.ts";
 import { Runtime } from "./runtime.ts";
 import { ATTEMPTS_MAX } from "./worker.ts";
@@ -504,8 +504,8 @@ describe("what cannot go on", () => {
       agents: new Map([["assistant", broken as never]]),
       waker: { pollMs: 20, onFailure: (_key, error) => failures.push(error) },
     });
-    const retries = vi.spyOn(store, "release").mockImplementation(function (this: MemoryStore, lease, retryAfterMs) {
-      return MemoryStore.prototype.release.call(store, lease, retryAfterMs === undefined ? undefined : 1);
+    const retries = vi.spyOn(store, "release").mockImplementation(function (this: MemoryStore, lease, retry) {
+      return MemoryStore.prototype.release.call(store, lease, retry && { ...retry, afterMs: 1 });
     });
     const submitted = await submit(node.runtime);
     if (!submitted.ok) throw new Error("refused");
@@ -516,7 +516,7 @@ describe("what cannot go on", () => {
       message: "gave up after 5 failed attempts: the model is on fire",
     });
     expect(failures).toHaveLength(ATTEMPTS_MAX - 1);
-    expect(retries.mock.calls.flatMap(([, ms]) => ms ?? [])).toEqual([250, 500, 1000, 2000]);
+    expect(retries.mock.calls.flatMap(([, retry]) => retry?.afterMs ?? [])).toEqual([250, 500, 1000, 2000]);
     await node.stop();
   });
 

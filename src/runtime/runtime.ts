@@ -16,7 +16,8 @@ import { advanceLog, replay } from "../task/log.ts";
 import { type ApprovalRequest, type Principal, parseRequestId, type Request, type ToolFacts } from "../task/request.ts";
 import { rowsOf } from "../task/rows.ts";
 import { findRequest, type Task } from "../task/task.ts";
-import { type Agents, findTool, type Tool } from "./agent.ts";
+import type { Tool } from "../tools/tool.ts";
+import { type Agents, findTool } from "./agent.ts";
 import { draftApproval } from "./drafts.ts";
 
 /** Each conflict means that somebody else got on; this many in a row means that something is broken. */
@@ -29,6 +30,24 @@ export type Outcome =
 
 /** What a person sends to a request, before the tool has said what edited arguments would do. */
 export type Answer = Omit<Choice, "requestId" | "edited"> & { readonly editedArgs?: JsonObject };
+
+/** The task cannot go on before then, and that is nobody's failure. */
+export class RetryLater extends Error {
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number, options?: { cause?: unknown }) {
+    super(message, options);
+    this.afterMs = afterMs;
+  }
+}
+
+/** Text of a model as it comes, for whoever watches; never part of the log. */
+export interface LiveText {
+  readonly key: TaskKey;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly delta: string;
+}
 
 /** Another worker has the task now; whatever this one still wants to write is void. */
 export class LeaseLost extends Error {}
@@ -57,6 +76,7 @@ export class Runtime {
   readonly #ids: Ids;
   readonly #cache = new Map<string, Folded>();
   readonly #listeners = new Set<(task: Task) => void>();
+  readonly #textListeners = new Set<(text: LiveText) => void>();
 
   constructor({ store, clock, ids, agents }: RuntimeParts) {
     this.store = store;
@@ -69,6 +89,15 @@ export class Runtime {
   onChange(listener: (task: Task) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  onText(listener: (text: LiveText) => void): () => void {
+    this.#textListeners.add(listener);
+    return () => this.#textListeners.delete(listener);
+  }
+
+  tellText(text: LiveText): void {
+    for (const listener of this.#textListeners) listener(text);
   }
 
   async load(key: TaskKey): Promise<{ task: Task | undefined; nowMs: number }> {
@@ -85,12 +114,13 @@ export class Runtime {
   }): Promise<Outcome> {
     const nowMs = this.#clock.nowMs();
     const { agent, principal, message, contextId = this.#ids.uuid(nowMs) } = order;
-    if (!this.agents.has(agent)) {
-      const known = [...this.agents.keys()].join(", ");
-      throw new HoldpointError("agent-missing", `there is no agent "${agent}"; there are: ${known}`);
+    const known = this.agents.get(agent);
+    if (!known) {
+      const names = [...this.agents.keys()].join(", ");
+      throw new HoldpointError("agent-missing", `there is no agent "${agent}"; there are: ${names}`);
     }
     const key = { tenant: order.tenant, id: this.#ids.uuid(nowMs) };
-    return this.execute(key, [{ type: "submit", agent, contextId, principal, message }]);
+    return this.execute(key, [{ type: "submit", agent, contextId, principal, message, mode: known.mode }]);
   }
 
   /**

@@ -7,9 +7,9 @@
  */
 import { isFault } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Lease, Leases } from "../store/store.ts";
+import type { Lease, Leases, Retry } from "../store/store.ts";
 import type { TaskKey } from "../task/event.ts";
-import { LeaseLost } from "./runtime.ts";
+import { LeaseLost, RetryLater } from "./runtime.ts";
 
 export interface Waker {
   /** The task may be due at `atMs`. */
@@ -98,7 +98,8 @@ export class SqlWaker implements Waker {
 
   async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
     const { onFailure, clock, pollMs } = this.#options;
-    let retryAfterMs: number | undefined;
+    const { attempts } = lease;
+    let retry: Retry | undefined;
     try {
       await advance(lease);
     } catch (error) {
@@ -106,17 +107,18 @@ export class SqlWaker implements Waker {
       onFailure(lease.key, error);
       // A store that was away is not the task's failure: wait a little and let it come round again, uncounted.
       if (isFault(error) && error.retry) await clock.sleep(pollMs, this.#stopping.signal);
-      else retryAfterMs = backoffMs(lease.attempts);
+      else if (error instanceof RetryLater) retry = { afterMs: error.afterMs, attempts };
+      else retry = { afterMs: backoffMs(attempts), attempts: attempts + 1 };
     }
-    await this.#release(lease, retryAfterMs);
+    await this.#release(lease, retry);
   }
 
   /** Nobody else may take it before it is given back or has run out, so giving back is worth trying again. */
-  async #release(lease: Lease, retryAfterMs: number | undefined): Promise<void> {
+  async #release(lease: Lease, retry: Retry | undefined): Promise<void> {
     const { leases, clock, pollMs } = this.#options;
     for (;;) {
       try {
-        return await leases.release(lease, retryAfterMs);
+        return await leases.release(lease, retry);
       } catch (error) {
         if (!isFault(error)) throw error;
         if (this.#stopping.signal.aborted) return; // it runs out

@@ -46,7 +46,7 @@ export const leasesConformance: readonly StoreCase[] = [
       await commit(store, key, submit("a"));
       const first = await take(store);
       assert.equal(first.attempts, 0);
-      await store.release(first, 1_000_000);
+      await store.release(first, { afterMs: 1_000_000, attempts: 1 });
       assert.deepEqual(await store.claimDue(10, 60_000, []), [], "not due before its retry");
       await commit(store, key, reply);
       const second = await take(store);
@@ -63,9 +63,10 @@ export const leasesConformance: readonly StoreCase[] = [
       const old = await take(store, 0);
       const taken = await take(store);
       assert.ok(taken.fence > old.fence);
+      assert.deepEqual([old.abandoned, taken.abandoned], [false, true]);
       const prepared = await prepare(store, key, reply);
       assert.equal(await append(store, key, prepared, old.fence), "fenced");
-      await store.release(old, 0);
+      await store.release(old, { afterMs: 0, attempts: 1 });
       assert.deepEqual(await store.claimDue(10, 60_000, []), [], "a lost lease gives nothing back");
       assert.equal(await append(store, key, prepared, taken.fence), "appended");
     },

@@ -18,10 +18,11 @@ export class LeaseTable {
     return held === undefined || held.untilMs <= nowMs;
   }
 
-  take(key: TaskKey, untilMs: number): number {
+  take(key: TaskKey, untilMs: number): Pick<Lease, "fence" | "abandoned"> {
+    const abandoned = this.#held.has(nameOf(key));
     const fence = ++this.#lastFence;
     this.#held.set(nameOf(key), { fence, untilMs });
-    return fence;
+    return { fence, abandoned };
   }
 
   isHeld({ key, fence }: Pick<Lease, "key" | "fence">): boolean {

@@ -18,6 +18,7 @@ import {
   pageSize,
   type Reading,
   type RequestQuery,
+  type Retry,
   type Seal,
   type Store,
   type TaskListRow,
@@ -126,19 +127,19 @@ export class MemoryStore implements Store {
       .filter(({ key }) => this.#leases.isFree(key, nowMs) && !mine.has(nameOf(key)))
       .sort((a, b) => (a.row.wakeAtMs ?? 0) - (b.row.wakeAtMs ?? 0))
       .slice(0, limit)
-      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, nowMs + leaseMs) }));
+      .map(({ key, attempts }) => ({ key, attempts, ...this.#leases.take(key, nowMs + leaseMs) }));
   }
 
   async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
     this.#leases.renew(working, this.#clock.nowMs() + leaseMs);
   }
 
-  async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {
+  async release({ key, fence }: Lease, retry?: Retry): Promise<void> {
     const task = this.#tasks.get(nameOf(key));
     if (!task || !this.#leases.isHeld({ key, fence })) return;
     this.#leases.release(key);
-    task.attempts = retryAfterMs === undefined ? 0 : task.attempts + 1;
-    task.retryAtMs = retryAfterMs === undefined ? 0 : this.#clock.nowMs() + retryAfterMs;
+    task.attempts = retry?.attempts ?? 0;
+    task.retryAtMs = retry ? this.#clock.nowMs() + retry.afterMs : 0;
   }
 
   async listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>> {

@@ -165,6 +165,7 @@ const PREPARE_SESSION = `select
   set_config('lock_timeout', '${LOCK_WAIT_MAX_MS}', false),
   set_config('idle_in_transaction_session_timeout', '${STATEMENT_MAX_MS}', false),
   set_config('enable_seqscan', 'off', false),
+  set_config('plan_cache_mode', 'force_generic_plan', false),
   set_config('jit', 'off', false)`;
 
 async function prepareSession(place: string, client: pg.ClientBase): Promise<void> {

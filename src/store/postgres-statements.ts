@@ -21,19 +21,19 @@ const STATEMENTS = {
   readRequest: "select status from holdpoint.requests where tenant = $1 and task_id = $2 and n = $3",
 
   claimDue: `with due as materialized (
-      select pk from holdpoint.tasks
+      select pk, lease_until is not null as abandoned from holdpoint.tasks
       where wake_at <= ${NOW} and (retry_at is null or retry_at <= ${NOW}) and (lease_until is null or lease_until <= ${NOW})
         and (tenant, id) not in (select * from unnest($3::text[], $4::text[]))
       order by wake_at limit $1 for update skip locked),
     taken as (
       update holdpoint.tasks set lease_until = holdpoint.clock_ms() + $2, fence = fence + 1
-      from due where tasks.pk = due.pk returning tenant, id, fence, attempts, wake_at)
-    select tenant, id, fence, attempts from taken order by wake_at`,
+      from due where tasks.pk = due.pk returning tenant, id, fence, attempts, wake_at, abandoned)
+    select tenant, id, fence, attempts, abandoned from taken order by wake_at`,
   renew: `update holdpoint.tasks set lease_until = holdpoint.clock_ms() + $1
     from unnest($2::text[], $3::text[], $4::bigint[]) as held (tenant, id, fence)
     where tasks.tenant = held.tenant and tasks.id = held.id and tasks.fence = held.fence and lease_until is not null`,
   release: `update holdpoint.tasks set lease_until = null, retry_at = holdpoint.clock_ms() + $4,
-      attempts = case when $4::bigint is null then 0 else attempts + 1 end
+      attempts = coalesce($5, 0)
     where tenant = $1 and id = $2 and fence = $3 and lease_until is not null`,
 
   trySealLock: `select pg_try_advisory_xact_lock(${LOCKS.seal}) as locked`,

@@ -23,6 +23,7 @@ import type {
   Page,
   Reading,
   RequestQuery,
+  Retry,
   Seal,
   Store,
   TaskListRow,
@@ -106,10 +107,10 @@ export class PostgresStore implements Store {
   }
 
   async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
-    type Row = { tenant: string; id: string; fence: number; attempts: number };
+    type Row = { tenant: string; id: string; fence: number; attempts: number; abandoned: boolean };
     const { tenants, ids } = columnsOf(working);
     const rows = await this.#connection.query<Row>(POSTGRES.claimDue, [limit, leaseMs, tenants, ids]);
-    return rows.map(({ tenant, id, fence, attempts }) => ({ key: { tenant, id }, fence, attempts }));
+    return rows.map(({ tenant, id, ...lease }) => ({ key: { tenant, id }, ...lease }));
   }
 
   async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
@@ -117,8 +118,9 @@ export class PostgresStore implements Store {
     await this.#connection.query(POSTGRES.renew, [leaseMs, tenants, ids, fences]);
   }
 
-  async release({ key, fence }: Lease, retryAfterMs?: number): Promise<void> {
-    await this.#connection.query(POSTGRES.release, [key.tenant, key.id, fence, retryAfterMs ?? null]);
+  async release({ key, fence }: Lease, retry?: Retry): Promise<void> {
+    const values = [key.tenant, key.id, fence, retry?.afterMs ?? null, retry?.attempts ?? null];
+    await this.#connection.query(POSTGRES.release, values);
   }
 
   #list: RunQuery = async <T>({ sql, parameters }: CompiledQuery<T>) =>

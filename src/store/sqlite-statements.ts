@@ -35,7 +35,7 @@ const STATEMENTS = {
       select min(tenant) from tasks
       union all select (select min(tenant) from tasks where tasks.tenant > t.tenant) from t where t.tenant is not null)
     select max((select max(updated_at) from tasks where tasks.tenant = t.tenant)) as newest from t`,
-  dueTasks: `select tenant, id, attempts from tasks where wake_at <= ?1 and (retry_at is null or retry_at <= ?1)
+  dueTasks: `select tenant, id, attempts, version > 1 and updated_at < ?3 as is_left from tasks where wake_at <= ?1 and (retry_at is null or retry_at <= ?1)
     order by wake_at limit ?2`,
   retryTask: "update tasks set attempts = ?, retry_at = ? where tenant = ? and id = ?",
   resetAttempts: "update tasks set attempts = 0 where tenant = ? and id = ?",

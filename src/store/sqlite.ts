@@ -21,6 +21,7 @@ import type {
   Page,
   Reading,
   RequestQuery,
+  Retry,
   Seal,
   Store,
   TaskListRow,
@@ -43,6 +44,8 @@ export class SqliteStore implements Store {
   readonly #clock: StoreClock;
   readonly #sql: Statements;
   readonly #leases = new LeaseTable();
+  /** There is one writer: what was under way before this was left by one that is gone. */
+  readonly #openedAtMs: number;
 
   static open({ path, clock, ids, synchronous, readOnly }: SqliteOptions): SqliteStore {
     const connection = readOnly
@@ -60,6 +63,7 @@ export class SqliteStore implements Store {
     this.#connection = connection;
     this.#sql = connection.read(() => prepareStatements(connection.db));
     this.#clock = new StoreClock(clock, Number(connection.read(() => this.#sql.newestChange.get())?.newest ?? 0));
+    this.#openedAtMs = this.#clock.nowMs();
   }
 
   get epoch(): string {
@@ -163,26 +167,30 @@ export class SqliteStore implements Store {
     const mine = new Set(working.map(({ key }) => nameOf(key)));
     // Held tasks stay due, so look past them.
     return this.#connection
-      .read(() => this.#sql.dueTasks.all(nowMs, limit + this.#leases.size))
-      .map(({ tenant, id, attempts }) => ({
+      .read(() => this.#sql.dueTasks.all(nowMs, limit + this.#leases.size, this.#openedAtMs))
+      .map(({ tenant, id, attempts, is_left }) => ({
         key: { tenant: String(tenant), id: String(id) },
         attempts: Number(attempts),
+        isLeft: is_left === 1,
       }))
       .filter(({ key }) => this.#leases.isFree(key, nowMs) && !mine.has(nameOf(key)))
       .slice(0, limit)
-      .map(({ key, attempts }) => ({ key, attempts, fence: this.#leases.take(key, nowMs + leaseMs) }));
+      .map(({ key, attempts, isLeft }) => {
+        const { fence, abandoned } = this.#leases.take(key, nowMs + leaseMs);
+        return { key, attempts, fence, abandoned: abandoned || isLeft };
+      });
   }
 
   async renew(working: readonly Lease[], leaseMs: number): Promise<void> {
     this.#leases.renew(working, this.#clock.nowMs() + leaseMs);
   }
 
-  async release({ key, fence, attempts }: Lease, retryAfterMs?: number): Promise<void> {
+  async release({ key, fence, attempts }: Lease, retry?: Retry): Promise<void> {
     if (!this.#leases.isHeld({ key, fence })) return;
     const { tenant, id } = key;
-    if (retryAfterMs !== undefined) {
-      const retryAtMs = this.#clock.nowMs() + retryAfterMs;
-      await this.#connection.write(() => this.#sql.retryTask.run(attempts + 1, retryAtMs, tenant, id));
+    if (retry) {
+      const retryAtMs = this.#clock.nowMs() + retry.afterMs;
+      await this.#connection.write(() => this.#sql.retryTask.run(retry.attempts, retryAtMs, tenant, id));
     } else if (attempts > 0) {
       await this.#connection.write(() => this.#sql.resetAttempts.run(tenant, id));
     }

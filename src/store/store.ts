@@ -58,6 +58,13 @@ export interface Lease {
   readonly fence: number;
   /** How often working on it has failed in a row. */
   readonly attempts: number;
+  /** Whoever held it before never gave it back: work on the task was cut off. */
+  readonly abandoned: boolean;
+}
+
+export interface Retry {
+  readonly afterMs: number;
+  readonly attempts: number;
 }
 
 /** `wake_at` is the truth; a lease only says who looks after it now. */
@@ -70,10 +77,10 @@ export interface Leases {
   /** Hold on to these, even if they had run out; what another has taken over is lost. */
   renew(working: readonly Lease[], leaseMs: number): Promise<void>;
   /**
-   * Give it back; with `retryAfterMs` as a failed attempt that is not due before then, unless something is appended
-   * meanwhile. A lease that was lost changes nothing.
+   * Give it back; with `retry` it is not due before then, unless something is appended meanwhile, and has failed so
+   * many times by now. A lease that was lost changes nothing.
    */
-  release(lease: Lease, retryAfterMs?: number): Promise<void>;
+  release(lease: Lease, retry?: Retry): Promise<void>;
 }
 
 const PAGE_SIZE_MAX = 200;

@@ -23,6 +23,8 @@ export type Command =
       readonly contextId: string;
       readonly principal: Principal;
       readonly message: Message;
+      /** How it waits for a person: put away, or in its worker's slot. */
+      readonly mode?: "async" | "blocking";
     }
   /** One message is one command: its choices count together or not at all. */
   | {

@@ -107,7 +107,8 @@ function decideSubmit(task: Task | undefined, command: Command & { type: "submit
   const problem = findJsonProblem(command.message, MESSAGE_BYTES_MAX);
   if (problem) return refuse({ code: "message-invalid", pointer: problem.pointer, detail: problem.text });
   const { agent, contextId, principal, message } = command;
-  return accept({ type: "task-submitted", agent, contextId, tenant: key.tenant, principal, message });
+  const mode = command.mode === "blocking" ? ({ mode: "blocking" } as const) : {};
+  return accept({ type: "task-submitted", agent, contextId, tenant: key.tenant, principal, message, ...mode });
 }
 
 function decideReceive(task: Task, command: Command & { type: "receive" }, now: Circumstances): Verdict {

@@ -47,6 +47,8 @@ export type Fact =
       readonly tenant: string;
       readonly principal: Principal;
       readonly message: Message;
+      /** Its worker waits in its slot for the answers; if that is lost, so is the task. Absent: it is put away. */
+      readonly mode?: "blocking";
     }
   | {
       readonly type: "message-received";

@@ -91,11 +91,15 @@ export function rowsOf(task: Task, events: readonly TaskEvent[], blobs: readonly
   return { task: row, opened, closed, effects, blobs };
 }
 
-/** A paused task wakes at its earliest deadline, a working one at once, one that is over never. */
+/**
+ * A paused task wakes at its earliest deadline, a working one at once, one that is over never. One that waits in its
+ * worker's slot stays due: whoever can take it has found that its worker is gone.
+ */
 export function wakeAtMs(task: Task): number | null {
   if (isOver(task)) return null;
   const open = openRequests(task);
-  if (open.length === 0 || claimedEffects(task).length > 0 || task.cancelRequestedBy) return task.updatedAtMs;
+  const isWaiting = open.length > 0 && claimedEffects(task).length === 0 && !task.cancelRequestedBy;
+  if (!isWaiting || task.mode === "blocking") return task.updatedAtMs;
   const deadlines = open.flatMap(({ expiresAtMs }) => (expiresAtMs === null ? [] : [expiresAtMs]));
   return deadlines.length === 0 ? null : Math.min(...deadlines);
 }

@@ -49,6 +49,8 @@ export interface Task {
   readonly version: number;
   readonly agent: string;
   readonly contextId: string;
+  /** How it waits for a person, from its beginning to its end. */
+  readonly mode: "async" | "blocking";
   readonly principal: Principal;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -75,6 +77,7 @@ function submitted(event: TaskEvent & { type: "task-submitted" }, key: TaskKey):
     version: event.seq,
     agent: event.agent,
     contextId: event.contextId,
+    mode: event.mode ?? "async",
     principal: event.principal,
     createdAtMs: event.at,
     updatedAtMs: event.at,

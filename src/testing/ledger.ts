@@ -2,9 +2,10 @@
  * The truth about side effects, outside the database: what a tool really did. A run is right when this ledger and the
  * decisions in the log tell the same story.
  */
-import type { Work } from "../runtime/agent.ts";
+
 import { sha256 } from "../task/digest.ts";
 import { canonicalJson } from "../task/json.ts";
+import type { Work } from "../tools/tool.ts";
 
 export interface LedgerEntry {
   readonly tool: string;

@@ -1,20 +1,22 @@
 /** Agents and tools without a model or a network, for tests and simulation. */
-import type { Agent, Finished, Reply, Tool, Work } from "../runtime/agent.ts";
+import { type Agent, DURABLE, type Reply } from "../runtime/agent.ts";
 import { sha256 } from "../task/digest.ts";
 import { canonicalJson, type JsonObject } from "../task/json.ts";
+import type { Finished, Tool, Work } from "../tools/tool.ts";
 
 /** Turn k answers the k-th model call of a task; after the last one the task completes. */
 export function createScriptedAgent(
   name: string,
   turns: readonly Reply[],
   tools: readonly Tool[],
-  options: { readonly inputTimeoutMs?: number | null; readonly onTimeout?: "fail" | "deny" } = {},
+  options: Partial<Pick<Agent, keyof typeof DURABLE>> = {},
 ): Agent {
   return {
+    ...DURABLE,
+    ...options,
     name,
+    description: "Says what its script says.",
     tools: new Map(tools.map((tool) => [tool.name, tool])),
-    inputTimeoutMs: options.inputTimeoutMs ?? null,
-    onTimeout: options.onTimeout ?? "deny",
     think: async (task) => turns[task.turns.length] ?? { text: "Done.", calls: [] },
   };
 }
@@ -33,6 +35,8 @@ export function createScriptedTool(script: ScriptedTool): Tool {
   const { name, gated, idempotent = false, onAmbiguous = "ask", plan = () => ({}), run } = script;
   return {
     name,
+    description: `The scripted tool ${name}.`,
+    parameters: { type: "object" },
     gated,
     risk: "medium",
     editable: true,

@@ -3,12 +3,13 @@
  * wrong. The result is a history that the checker has judged.
  */
 import { isFault } from "../errors.ts";
-import type { Agent, Agents, Finished, Reply, Tool, Work } from "../runtime/agent.ts";
+import type { Agent, Agents, Reply } from "../runtime/agent.ts";
 import { type HoldpointNode, startNode } from "../runtime/node.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { verifyAudit } from "../store/seal.ts";
 import type { Message } from "../task/event.ts";
 import { type Outcome, type Principal, type Request, requestId } from "../task/request.ts";
+import type { Finished, Tool, Work } from "../tools/tool.ts";
 import { type Ack, checkHistory, type History, type TaskHistory } from "./checker.ts";
 import { wrapPort } from "./crash-points.ts";
 import { type LedgerEntry, toLedgerEntry } from "./ledger.ts";

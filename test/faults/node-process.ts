@@ -4,7 +4,8 @@
  */
 import { systemClock } from "../../src/ports/clock.ts";
 import { systemIds } from "../../src/ports/ids.ts";
-import type { Agent, Tool } from "../../src/runtime/agent.ts";
+import type { Agent } from "../../src/runtime/agent.ts";
+import type { Tool } from "../../src/tools/tool.ts";
 import { type HoldpointNode, startNode } from "../../src/runtime/node.ts";
 import type { Answer } from "../../src/runtime/runtime.ts";
 import { PostgresStore } from "../../src/store/postgres.ts";

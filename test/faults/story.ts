@@ -3,7 +3,8 @@
  * follows from content, so that a process which starts again goes on with the same story.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Agent, Finished, Reply, Tool, Work } from "../../src/runtime/agent.ts";
+import type { Agent, Reply } from "../../src/runtime/agent.ts";
+import type { Finished, Tool, Work } from "../../src/tools/tool.ts";
 import type { Answer } from "../../src/runtime/runtime.ts";
 import type { Json, JsonObject } from "../../src/task/json.ts";
 import {

@@ -353,7 +353,7 @@ export const BREAKS: readonly Break[] = [
   // The worker.
   {
     name: "worker: claim after the effect",
-    file: "src/runtime/worker.ts",
+    file: "src/runtime/runner.ts",
     find: "const claimed = await this.#insist(task.key, claim, fence);",
     replace:
       'await runTool(tool, { args, facts, idempotencyKey: status.type === "allowed" ? status.requestId : `${task.key.id}-${call.callId}`, signal });\n    const claimed = await this.#insist(task.key, claim, fence);',
@@ -361,21 +361,21 @@ export const BREAKS: readonly Break[] = [
   },
   {
     name: "worker: what was cut off is simply run again",
-    file: "src/runtime/worker.ts",
-    find: "const mayRetry = this.#mayRetry(task, tool, effect, args, facts);",
+    file: "src/runtime/runner.ts",
+    find: "const mayRetry = await this.#mayRetry(round, tool, effect, args, facts);",
     replace: "const mayRetry = true;",
     caughtBy: ["runtime"],
   },
   {
     name: "worker: not ask again when the plan has changed",
-    file: "src/runtime/worker.ts",
+    file: "src/runtime/runner.ts",
     find: "if (callDigest(scope, status.requestId, call.tool, args, facts) !== status.digest) {",
     replace: "if (scope.epoch === undefined) {",
     caughtBy: ["runtime"],
   },
   {
     name: "worker: run the bytes of the look instead of those of the claim",
-    file: "src/runtime/worker.ts",
+    file: "src/runtime/runner.ts",
     find: "const args = call ? argsOf(task, call) : {};",
     replace: "const args = call ? call.args : {};",
     caughtBy: ["runtime"],
