@@ -15,6 +15,7 @@ import { type Call, isOver, openRequests, type Task } from "../task/task.ts";
 import { CallRefused, type Tool } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { deadlineOf, draftApproval, draftQuestion } from "./drafts.ts";
+import { Pools } from "./pool.ts";
 import { findLoss } from "./recovery.ts";
 import { prepareCall, type Round, Runner, type RunnerParts, refuseCall } from "./runner.ts";
 import { RetryLater, type Runtime } from "./runtime.ts";
@@ -35,6 +36,7 @@ export class Worker {
   readonly #running = new Map<string, AbortController>();
   readonly #waiting = new Map<string, AbortController>();
   readonly #stopping = new AbortController();
+  readonly #pools = new Pools();
 
   constructor(parts: RunnerParts) {
     this.#runtime = parts.runtime;
@@ -57,8 +59,12 @@ export class Worker {
     const { key, fence, attempts } = lease;
     const abort = new AbortController();
     this.#running.set(nameOf(key), abort);
+    let leave: (() => void) | undefined;
+    const enter = async (agent: Agent) => {
+      leave ??= await this.#pools.enter(key, agent.name, agent.workerPool);
+    };
     try {
-      await this.#work(lease, abort.signal);
+      await this.#work(lease, abort.signal, enter);
     } catch (error) {
       const counts = !(error instanceof RetryLater) && !(isFault(error) && error.retry);
       if (!counts || attempts + 1 < ATTEMPTS_MAX) throw error;
@@ -66,11 +72,12 @@ export class Worker {
       const message = `gave up after ${ATTEMPTS_MAX} failed attempts: ${why}`;
       await this.#runtime.execute(key, [{ type: "fail", message, code: "advance-failed" }], fence);
     } finally {
+      leave?.();
       this.#running.delete(nameOf(key));
     }
   }
 
-  async #work(lease: Lease, signal: AbortSignal): Promise<void> {
+  async #work(lease: Lease, signal: AbortSignal, enter: (agent: Agent) => Promise<void>): Promise<void> {
     const { key, fence, attempts: attempt } = lease;
     let version = 0;
     let idle = 0;
@@ -78,6 +85,7 @@ export class Worker {
       const { task, nowMs } = await this.#runtime.load(key);
       if (!task || isOver(task)) return;
       const agent = this.#runtime.agents.get(task.agent);
+      if (version === 0 && agent) await enter(agent);
       const loss = version === 0 ? findLoss(task, agent, lease, nowMs) : undefined;
       if (!agent || loss) {
         const missing = { code: "agent-missing", message: `the agent "${task.agent}" is no longer configured` };

@@ -43,6 +43,13 @@ export interface Turn {
   readonly usage?: Usage;
 }
 
+export interface TaskMessage {
+  readonly message: Message;
+  readonly principal: Principal;
+  /** It was an answer, and counted as one. */
+  readonly decided?: true;
+}
+
 export interface Task {
   readonly key: TaskKey;
   /** The number of events. */
@@ -54,7 +61,7 @@ export interface Task {
   readonly principal: Principal;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  readonly messages: readonly { readonly message: Message; readonly principal: Principal }[];
+  readonly messages: readonly TaskMessage[];
   readonly turns: readonly Turn[];
   readonly calls: Readonly<Record<string, Call>>;
   /** In the order of their counter: request n stands at n - 1. */
@@ -93,7 +100,7 @@ function submitted(event: TaskEvent & { type: "task-submitted" }, key: TaskKey):
 function change(task: Task, event: Exclude<TaskEvent, { type: "task-submitted" }>): Task {
   switch (event.type) {
     case "message-received":
-      return { ...task, messages: [...task.messages, { message: event.message, principal: event.principal }] };
+      return { ...task, messages: [...task.messages, toTaskMessage(event)] };
     case "model-replied": {
       const calls = { ...task.calls };
       for (const call of event.calls) calls[call.callId] = { ...call, turn: event.turn, requestIds: [], effectIds: [] };
@@ -156,6 +163,10 @@ function change(task: Task, event: Exclude<TaskEvent, { type: "task-submitted" }
     default:
       return unreachable(event);
   }
+}
+
+function toTaskMessage({ message, principal, decided }: TaskEvent & { type: "message-received" }): TaskMessage {
+  return { message, principal, ...(decided.length > 0 ? { decided: true } : {}) };
 }
 
 function withCall(task: Task, callId: string, update: (call: Call) => Call): Task {
