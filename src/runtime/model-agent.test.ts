@@ -359,3 +359,44 @@ describe("a tool whose answer was lost", () => {
     await node.stop();
   });
 });
+
+describe("an argument too long for the log", () => {
+  const content = "long ".repeat(30_000);
+  const write = (got: JsonObject[], prepared: JsonObject[] = []): Tool => {
+    const plain = tool("write", true);
+    return {
+      ...plain,
+      longArgument: "content",
+      prepare: (args) => {
+        prepared.push(args);
+        return plain.prepare(args);
+      },
+      run: async ({ args }) => {
+        got.push(args);
+        return { outcome: "done", result: "written" };
+      },
+    };
+  };
+
+  test("stands beside it, is bound by its hash, and reaches the tool whole", async () => {
+    const got: JsonObject[] = [];
+    const task = await play(open([says("I will.", call("write", { path: "a", content }))], [write(got)]), {
+      choice: "approve",
+    });
+    expect(got).toEqual([{ path: "a", content }]);
+    const [record] = task.requests;
+    expect(record?.request).toMatchObject({ args: { path: "a", content: { bytes: content.length } } });
+  });
+
+  test("is refused over 1 MiB, and a reference that the model has made up is no content", async () => {
+    const got: JsonObject[] = [];
+    const prepared: JsonObject[] = [];
+    const huge = call("write", { content: "x".repeat(1024 * 1024 + 1) });
+    const forged = call("write", { content: { blob: "0".repeat(64), bytes: 3 } });
+    const world = open([says("I will.", huge, forged), says("Done.")], [write(got, prepared)]);
+    await play(world, { choice: "deny" });
+    expect(toolTexts(world.model.prompts[1] as Prompt)[0]?.[0]).toBe("refused");
+    expect(prepared).toEqual([{ content: null }]);
+    expect(got).toEqual([]);
+  });
+});

@@ -17,6 +17,7 @@ import { argsOf, type Call, callStatus, type Effect, findCall, findRequest, type
 import { CallRefused, type Finished, type Tool, type Work } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { deadlineOf, draftApproval, draftInDoubt } from "./drafts.ts";
+import { bringBack } from "./long-arguments.ts";
 import type { Outcome, Runtime } from "./runtime.ts";
 
 /** A tool that floods is cut off from the log, not the log from the tool. */
@@ -58,7 +59,7 @@ export class Runner {
     const tool = agent.tools.get(call.tool);
     if (!tool) return;
     const args = argsOf(task, call);
-    const facts = await prepareCall(tool, args);
+    const facts = await prepareCall(tool, await this.#whole(task, tool, args));
     if (facts instanceof CallRefused) {
       await this.#runtime.execute(task.key, [refuseCall(call, facts)], fence);
       return;
@@ -95,7 +96,11 @@ export class Runner {
     if (callDigest(scope, effect.requestId ?? "", tool.name, args, work.facts) !== effect.digest) {
       return { outcome: "failed", result: "not run: what would run is not what was claimed" };
     }
-    return runTool(tool, { ...work, args });
+    return runTool(tool, { ...work, args: await this.#whole(task, tool, args) });
+  }
+
+  #whole(task: Task, tool: Tool, args: JsonObject): Promise<JsonObject> {
+    return bringBack(this.#runtime.store, task.key, tool, args);
   }
 
   /** What was approved is no longer what would run: ask about that, with a fresh deadline. */
@@ -137,13 +142,14 @@ export class Runner {
       return;
     }
     const args = argsOf(task, call);
-    if (effect.status.type === "claimed" && (await settledByItself(tool, task, effect, args)) === "done") {
+    const whole = await this.#whole(task, tool, args);
+    if (effect.status.type === "claimed" && (await settledByItself(tool, task, effect, whole)) === "done") {
       const { effectId, token } = effect;
       const result = `${tool.name} was cut off, and is done: what is there now is what was to be.`;
       await this.#insist(task.key, { type: "finish", effectId, token, outcome: "done", result }, fence);
       return;
     }
-    const facts = await prepareCall(tool, args);
+    const facts = await prepareCall(tool, whole);
     if (facts instanceof CallRefused) {
       await this.#doubt(round, tool, call, effect, shownFacts(task, effect) ?? UNKNOWN_FACTS, CUT_OFF);
       return;
@@ -175,7 +181,7 @@ export class Runner {
     const scope = { key: task.key, epoch: this.#runtime.store.epoch };
     if (callDigest(scope, effect.requestId ?? "", tool.name, args, facts) !== effect.digest) return false;
     if (tool.idempotent && tool.onAmbiguous === "retry") return true;
-    return (await settledByItself(tool, task, effect, args)) === "not-done";
+    return (await settledByItself(tool, task, effect, await this.#whole(task, tool, args))) === "not-done";
   }
 }
 

@@ -19,6 +19,7 @@ import { findRequest, type Task } from "../task/task.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Agents, findTool } from "./agent.ts";
 import { draftApproval } from "./drafts.ts";
+import { bringBack } from "./long-arguments.ts";
 
 /** Each conflict means that somebody else got on; this many in a row means that something is broken. */
 const CONFLICTS_MAX = 200;
@@ -210,7 +211,7 @@ export class Runtime {
     const tool = findTool(this.agents, task, request.tool);
     // A tool that is gone refuses its calls when the task goes on.
     if (!tool) return undefined;
-    const facts = await prepare(tool, request.args);
+    const facts = await prepare(tool, await bringBack(this.store, task.key, tool, request.args));
     if (typeof facts === "string") return invalid(request, "", facts);
     const scope = { key: task.key, epoch: this.store.epoch };
     if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return undefined;

@@ -15,6 +15,7 @@ import { type Call, isOver, openRequests, type Task } from "../task/task.ts";
 import { CallRefused, type Tool } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { deadlineOf, draftApproval, draftQuestion } from "./drafts.ts";
+import { bringBack, putAside } from "./long-arguments.ts";
 import { Pools } from "./pool.ts";
 import { findLoss } from "./recovery.ts";
 import { prepareCall, type Round, Runner, type RunnerParts, refuseCall } from "./runner.ts";
@@ -163,7 +164,8 @@ export class Worker {
     const updates = artifacts.map((artifact): Command => ({ type: "update-artifact", ...artifact }));
     if (end?.state === "rejected") return [...updates, { type: "reject", message: end.message }];
     if (end) return [...updates, { type: "fail", message: end.message, code: end.code }];
-    return [...updates, { type: "reply", turn, messagesHeard: task.messages.length, ...reply }];
+    const aside = putAside(agent, reply.calls);
+    return [...updates, { type: "reply", turn, messagesHeard: task.messages.length, ...reply, ...aside }];
   }
 
   /** All questions of a turn at once; more than a person can be asked are refused. */
@@ -173,7 +175,7 @@ export class Worker {
     const asked = await Promise.all(
       calls.slice(0, OPEN_REQUESTS_MAX).flatMap((call) => {
         const tool = agent.tools.get(call.tool);
-        return tool ? [draftCall(agent, tool, call, nowMs)] : [];
+        return tool ? [this.#draft(task, agent, tool, call, nowMs)] : [];
       }),
     );
     const commands = asked.filter((each) => "type" in each);
@@ -184,22 +186,23 @@ export class Worker {
     }
     return drafts.length > 0 ? [...commands, { type: "open", drafts }] : commands;
   }
+
+  /** The question that a call becomes, or why nobody is asked. Any doubt means no. */
+  async #draft(task: Task, agent: Agent, tool: Tool, call: Call, nowMs: number): Promise<RequestDraft | Command> {
+    if (!agent.tracked) {
+      const text = "Tool requires approval but task tracking not enabled";
+      return { type: "refuse-call", callId: call.callId, code: "not-tracked", text };
+    }
+    const about = { ...call, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
+    const args = await bringBack(this.#runtime.store, task.key, tool, call.args);
+    const facts = await prepareCall(tool, args);
+    if (facts instanceof CallRefused) return refuseCall(call, facts);
+    return tool.question ? draftQuestion(tool, about, tool.question(args)) : draftApproval(tool, about, facts);
+  }
 }
 
 type Recordable = Exclude<Step, { type: "rest" | "run" | "settle" }>;
 
 function nextStep({ agent, nowMs }: Round, task: Task): Step {
   return next(task, (name) => agent.tools.get(name)?.gated, nowMs);
-}
-
-/** The question that a call becomes, or why nobody is asked. Any doubt means no. */
-async function draftCall(agent: Agent, tool: Tool, call: Call, nowMs: number): Promise<RequestDraft | Command> {
-  if (!agent.tracked) {
-    const text = "Tool requires approval but task tracking not enabled";
-    return { type: "refuse-call", callId: call.callId, code: "not-tracked", text };
-  }
-  const about = { ...call, expiresAtMs: deadlineOf(agent, nowMs), onTimeout: agent.onTimeout };
-  const facts = await prepareCall(tool, call.args);
-  if (facts instanceof CallRefused) return refuseCall(call, facts);
-  return tool.question ? draftQuestion(tool, about, tool.question(call.args)) : draftApproval(tool, about, facts);
 }

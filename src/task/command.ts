@@ -3,6 +3,7 @@ import type { Message, TaskKey, ToolCall, Usage } from "./event.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Decision, Digest, Principal, Request, RequestDraft, RequestId, ToolFacts } from "./request.ts";
 import type { TaskState } from "./task.ts";
+import type { Blob } from "./verdict.ts";
 
 /** What a person wants to do with a request. */
 export interface Choice {
@@ -40,6 +41,8 @@ export type Command =
       readonly text: string;
       readonly calls: readonly Omit<ToolCall, "callId">[];
       readonly usage?: Usage;
+      /** Arguments that stand beside the log; the calls have their hashes. */
+      readonly blobs?: readonly Blob[];
       /** How many messages of the task the model had before it when it said this; absent: all of them. */
       readonly messagesHeard?: number;
     }

@@ -150,7 +150,7 @@ function decideReply(task: Task, command: Command & { type: "reply" }): Verdict 
     refused.push({ type: "call-refused", callId, code: "arguments-invalid", text });
     return { ...call, callId, tool, args: {} };
   });
-  return accept(
+  const facts: Fact[] = [
     {
       type: "model-replied",
       turn: command.turn,
@@ -159,7 +159,8 @@ function decideReply(task: Task, command: Command & { type: "reply" }): Verdict 
       ...(command.usage ? { usage: command.usage } : {}),
     },
     ...refused,
-  );
+  ];
+  return { ok: true, facts, blobs: command.blobs ?? [] };
 }
 
 /**

@@ -6,7 +6,7 @@ export type Verdict =
   | { readonly ok: true; readonly facts: readonly Fact[]; readonly blobs: readonly Blob[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
-/** A large result that stands beside the log. */
+/** A large result or argument that stands beside the log. */
 export interface Blob {
   readonly sha256: string;
   readonly text: string;
