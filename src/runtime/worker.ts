@@ -129,6 +129,8 @@ export class Worker {
     for (let step: Step = first; ; ) {
       if (step.type === "rest" || step.type === "run" || step.type === "settle") break;
       if (step.type === "think" && commands.length > 0) break;
+      // What stands beside the log is there only after the append.
+      if (step.type === "ask" && commands.some((command) => "blobs" in command && command.blobs?.length)) break;
       commands.push(...(await this.#commandsFor(round, ahead, step)));
       const result = advanceLog(task, commands, now);
       if (!result.ok || !result.task) break;
