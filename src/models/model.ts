@@ -53,8 +53,16 @@ export interface ToolSpec {
 
 export interface ModelReply {
   readonly text: string;
-  readonly calls: readonly { readonly tool: string; readonly args: JsonObject; readonly modelCallId?: string }[];
+  readonly calls: readonly ReplyCall[];
   readonly usage?: Usage;
+}
+
+export interface ReplyCall {
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly modelCallId?: string;
+  /** What the model wrote is no JSON object: `args` is empty, the call must be refused, and this is why, for the model. */
+  readonly problem?: string;
 }
 
 /** A rate limit or an overload: ask again after `retryAfterMs`, or when you like if it does not say. */
