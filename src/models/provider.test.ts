@@ -176,6 +176,13 @@ describe.each(APIS)("%s", (_name, api) => {
     expect((await ask(modelAt(url, api))).text.length).toBe(TEXT_CHARACTERS_MAX);
   });
 
+  test("takes no more than 128 calls of one turn", async () => {
+    const calls = Array.from({ length: 200 }, (_, n) => ({ id: `id-${n}`, name: "execute_command", args: { n } }));
+    const { url } = await start([{ calls }]);
+    const reply = await ask(modelAt(url, api));
+    expect(reply.calls.map(({ args }) => args.n)).toEqual(calls.slice(0, 128).map((_, n) => n));
+  });
+
   test("rejects at once when it is aborted: before, at the start and in mid-stream", async () => {
     const server = await start(() => ({
       text: ["one ", "two ", "three"],
@@ -438,6 +445,21 @@ describe("a provider that fails for a moment", () => {
     const { url, requests } = await start([{ calls, cutAfter: 3 }, { text: "Better not." }]);
     expect(await ask(modelAt(url))).toMatchObject({ text: "Better not.", calls: [] });
     expect(requests.length).toBe(2);
+  });
+
+  test("is given up when its answer does not end", async () => {
+    const server = await start(() => ({
+      raw: async (_request, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        const piece = `: ${"a".repeat(1024 * 1024)}\n\n`;
+        while (!response.destroyed) {
+          response.write(piece);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+    }));
+    expect((await caught(ask(modelAt(server.url)))).message).toContain("longer than 67108864 bytes");
+    await expect.poll(() => server.requests.every(({ aborted }) => aborted)).toBe(true);
   });
 
   test("stops waiting for the next attempt when it is aborted", async () => {
