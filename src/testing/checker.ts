@@ -33,11 +33,18 @@ export type Ack =
   | { readonly type: "submitted"; readonly taskId: string; readonly messageId: string }
   | { readonly type: "decided"; readonly requestId: string; readonly outcome: Outcome; readonly by: string };
 
+export interface ToolRule {
+  readonly gated: boolean;
+  readonly mayRetry: boolean;
+  /** It looks at the world instead of its own memory: it may find done what it never did, or leave undone what is done. */
+  readonly settles?: boolean;
+}
+
 export interface History {
   readonly tasks: readonly TaskHistory[];
   readonly ledger: readonly LedgerEntry[];
   readonly acks: readonly Ack[];
-  readonly toolRules: ReadonlyMap<string, { readonly gated: boolean; readonly mayRetry: boolean }>;
+  readonly toolRules: ReadonlyMap<string, ToolRule>;
   /** Everything was given the time to end. */
   readonly settled: boolean;
 }
@@ -165,7 +172,8 @@ function checkEffects({ key, events }: TaskHistory, history: History, say: Say):
   for (const effect of Object.values(task.effects)) {
     const name = effect.requestId ?? `${key.id}-${effect.callId}`;
     const ended = effect.status.type === "done" || effect.status.type === "failed";
-    if (ended && !runs.has(name))
+    const tool = task.calls[effect.callId]?.tool ?? "";
+    if (ended && !runs.has(name) && !history.toolRules.get(tool)?.settles)
       say("I17", `effect ${effect.effectId} is reported as ${effect.status.type} and never ran`);
   }
 }

@@ -16,7 +16,7 @@ export interface CallHandler {
 }
 
 /** Methods that answer at once; all others answer with a promise. */
-const SYNC: ReadonlySet<string> = new Set(["clock.nowMs", "ids.uuid", "ids.token", "tool.promptFor"]);
+const SYNC: ReadonlySet<string> = new Set(["clock.nowMs", "ids.uuid", "ids.token", "tool.promptFor", "tool.question"]);
 
 export function wrapPort<Port extends object>(name: string, port: Port, handler: CallHandler): Port {
   return new Proxy(port, {

@@ -3,18 +3,18 @@
  * wrong. The result is a history that the checker has judged.
  */
 import { isFault } from "../errors.ts";
-import type { Agent, Agents, Reply } from "../runtime/agent.ts";
+import type { Agents } from "../runtime/agent.ts";
 import { type HoldpointNode, startNode } from "../runtime/node.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { verifyAudit } from "../store/seal.ts";
 import type { Message } from "../task/event.ts";
 import { type Outcome, type Principal, type Request, requestId } from "../task/request.ts";
-import type { Finished, Tool, Work } from "../tools/tool.ts";
+import type { Finished, Work } from "../tools/tool.ts";
 import { type Ack, checkHistory, type History, type TaskHistory } from "./checker.ts";
 import { wrapPort } from "./crash-points.ts";
 import { type LedgerEntry, toLedgerEntry } from "./ledger.ts";
 import { Random } from "./random.ts";
-import { createScriptedAgent, createScriptedTool } from "./scripted-agent.ts";
+import { createStory, type Story, type StoryKind } from "./sim-story.ts";
 import { type Chaos, Host, SimWorld } from "./sim-world.ts";
 
 const TENANT = "default";
@@ -33,8 +33,12 @@ export interface SimulationResult {
   };
 }
 
-export async function simulate(seed: number, chaos?: Partial<Chaos>): Promise<SimulationResult> {
-  return new Simulation(seed, chaos).run();
+export async function simulate(
+  seed: number,
+  chaos?: Partial<Chaos>,
+  story: StoryKind = "agents",
+): Promise<SimulationResult> {
+  return new Simulation(seed, chaos, story).run();
 }
 
 interface Replica {
@@ -55,9 +59,9 @@ class Simulation {
   /** What a tool's plan shows; it changes now and then, and what was asked about is then no longer what would run. */
   #revision = 0;
   #hosts = 0;
-  #agent: Agent;
+  readonly #story: Story;
 
-  constructor(seed: number, chaos: Partial<Chaos> = {}) {
+  constructor(seed: number, chaos: Partial<Chaos> = {}, kind: StoryKind = "agents") {
     const random = new Random(seed);
     this.#seed = seed;
     this.#random = random;
@@ -70,7 +74,11 @@ class Simulation {
       ...chaos,
     });
     this.#store = new MemoryStore({ nowMs: () => this.#world.nowMs() }, `epoch-${seed}`);
-    this.#agent = this.#createAgent();
+    this.#story = createStory(kind, {
+      random,
+      act: (name, work) => this.#effect(name, work),
+      revision: () => this.#revision,
+    });
     this.#orders = Array.from({ length: 1 + random.below(2) }, (_, i) => ({
       message: { messageId: `message-${i}`, role: "user", parts: [{ text: "go" }] },
       done: false,
@@ -108,28 +116,6 @@ class Simulation {
     };
   }
 
-  #createAgent(): Agent {
-    const random = this.#random;
-    const plan = () => ({ revision: this.#revision });
-    const tool = (name: string, script: Partial<Parameters<typeof createScriptedTool>[0]>) =>
-      createScriptedTool({ name, gated: true, run: (work) => this.#effect(name, work), ...script });
-    const tools = [
-      tool("look", { gated: false }),
-      tool("refund", {}),
-      tool("deploy", { plan }),
-      tool("charge", { onAmbiguous: "fail" }),
-      tool("upsert", { idempotent: true, onAmbiguous: "retry" }),
-      tool("sync", { gated: false, idempotent: true, onAmbiguous: "retry" }),
-    ];
-    const names = [...tools.map(({ name }) => name), "refund", "deploy", "nothing-like-it"];
-    const turns: Reply[] = Array.from({ length: 1 + random.below(2) }, (_, turn) => ({
-      text: `turn ${turn}`,
-      calls: Array.from({ length: random.below(4) }, (_, i) => ({ tool: random.pick(names), args: { turn, i } })),
-    }));
-    const inputTimeoutMs = random.pick([null, null, 2000, 30_000]);
-    return createScriptedAgent("assistant", turns, tools, { inputTimeoutMs, onTimeout: random.pick(["fail", "deny"]) });
-  }
-
   /** A tool acts: at that moment there are at least as many claims for it in the log as it has acted. */
   async #effect(name: string, work: Work): Promise<Finished> {
     const entry = toLedgerEntry(name, work);
@@ -141,6 +127,7 @@ class Simulation {
           event.type === "effect-claimed" && (event.requestId ?? `${key.id}-${event.callId}`) === entry.idempotencyKey,
       ),
     );
+    if (name === "write" && runs > 1) this.#early.push(`I13 ${name} ran twice for ${entry.idempotencyKey}`);
     if (claims.length < runs)
       this.#early.push(`I13 ${name} ran for ${entry.idempotencyKey} before its claim was in the log`);
     if (this.#random.chance(0.1)) throw new Error("the tool broke");
@@ -150,12 +137,8 @@ class Simulation {
   #startReplica(): void {
     const host = new Host(`node-${++this.#hosts}`);
     const handler = this.#world.handlerOf(host);
-    const wrapTool = (tool: Tool) => wrapPort("tool", tool, handler);
-    const agent = wrapPort(
-      "agent",
-      { ...this.#agent, tools: new Map([...this.#agent.tools].map(([name, tool]) => [name, wrapTool(tool)])) },
-      handler,
-    );
+    const store = wrapPort("store", this.#store, handler);
+    const agent = this.#story.createAgent(handler, store);
     const agents: Agents = new Map([[agent.name, agent]]);
     let n = 0;
     const ids = {
@@ -163,7 +146,7 @@ class Simulation {
       token: () => `${host.name}-token-${++n}-${this.#random.below(1e9)}`,
     };
     const node = startNode({
-      store: wrapPort("store", this.#store, handler),
+      store,
       clock: wrapPort("clock", this.#world.clockOf(host), handler),
       ids: wrapPort("ids", ids, handler),
       agents,
@@ -222,7 +205,7 @@ class Simulation {
     if (request.kind === "in-doubt") {
       return { choice: "answer", values: { outcome: random.pick(["done", "failed", "retry"]) } } as const;
     }
-    if (request.kind !== "approval") return { choice: "answer", values: {} } as const;
+    if (request.kind !== "approval") return { choice: "answer", values: { answer: "this one" } } as const;
     const digest = random.chance(0.7) ? { digest: request.digest } : {};
     if (random.chance(0.25)) return { choice: "deny", reason: "no", ...digest } as const;
     if (random.chance(0.2))
@@ -282,9 +265,13 @@ class Simulation {
 
   async #history(settled: boolean): Promise<History> {
     const toolRules = new Map(
-      [...this.#agent.tools.values()].map((tool) => [
+      this.#story.tools.map((tool) => [
         tool.name,
-        { gated: tool.gated, mayRetry: tool.idempotent && tool.onAmbiguous === "retry" },
+        {
+          gated: tool.gated,
+          mayRetry: (tool.idempotent && tool.onAmbiguous === "retry") || tool.settle !== undefined,
+          settles: tool.settle !== undefined,
+        },
       ]),
     );
     return { tasks: await this.#logs(), ledger: this.#ledger, acks: this.#acks, toolRules, settled };

@@ -1,17 +1,18 @@
 /**
- * `npm run sim -- [--schedules n] [--seed n] [--from n] [--workers n]`: many schedules on all cores, or one seed with
+ * `npm run sim -- [--schedules n] [--seed n] [--from n] [--workers n] [--story calls|agents]`: many schedules on all cores, or one seed with
  * its trace.
  */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { StoryKind } from "../../src/testing/sim-story.ts";
 import { simulate } from "../../src/testing/simulation.ts";
 import { readFlags, stop } from "../flags.ts";
 import { describeFailure, runSchedules, type Summary } from "./schedules.ts";
 
 const USAGE =
-  "npm run sim -- [--schedules n] [--seed n | --from n] [--workers n]; --seed alone replays one with its trace";
+  "npm run sim -- [--schedules n] [--seed n | --from n] [--workers n] [--story calls|agents]; --seed alone replays one with its trace";
 
 const { values } = readFlags(USAGE, {
   options: {
@@ -19,20 +20,23 @@ const { values } = readFlags(USAGE, {
     seed: { type: "string" },
     from: { type: "string", default: "1" },
     workers: { type: "string", default: String(availableParallelism()) },
+    story: { type: "string", default: "agents" },
     part: { type: "boolean", default: false },
   },
 });
 
 for (const [name, value] of Object.entries(values)) {
-  if (typeof value === "string" && !/^[1-9]\d*$/.test(value))
+  if (name !== "story" && typeof value === "string" && !/^[1-9]\d*$/.test(value))
     stop(`--${name} is a number from 1, not "${value}"\n${USAGE}`);
 }
+if (values.story !== "calls" && values.story !== "agents") stop(`--story is calls or agents\n${USAGE}`);
+const story = values.story as StoryKind;
 if (values.part) await runPart();
 else if (values.seed !== undefined && !process.argv.includes("--schedules")) await replay(Number(values.seed));
 else await runAll();
 
 async function replay(seed: number): Promise<void> {
-  const { trace, violations, stats } = await simulate(seed);
+  const { trace, violations, stats } = await simulate(seed, undefined, story);
   console.log(trace.join("\n"));
   console.log(stats);
   console.log(violations.length === 0 ? `seed ${seed}: every invariant holds` : violations.join("\n"));
@@ -41,9 +45,8 @@ async function replay(seed: number): Promise<void> {
 
 /** One share of the work, in a process of its own; talks in lines of JSON. */
 async function runPart(): Promise<void> {
-  const summary = await runSchedules(Number(values.from), Number(values.schedules), (done) =>
-    console.log(JSON.stringify({ done })),
-  );
+  const tell = (done: number) => console.log(JSON.stringify({ done }));
+  const summary = await runSchedules(Number(values.from), Number(values.schedules), tell, story);
   console.log(JSON.stringify({ summary }));
 }
 
@@ -81,7 +84,16 @@ async function runAll(): Promise<void> {
 async function runChild(from: number, schedules: number, progress: (done: number) => void): Promise<Summary> {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(import.meta.url), "--part", "--from", String(from), "--schedules", String(schedules)],
+    [
+      fileURLToPath(import.meta.url),
+      "--part",
+      "--from",
+      String(from),
+      "--schedules",
+      String(schedules),
+      "--story",
+      story,
+    ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   for await (const line of createInterface({ input: child.stdout })) {

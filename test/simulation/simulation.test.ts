@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { createScriptedModel } from "../../src/models/scripted.ts";
 import { systemClock } from "../../src/ports/clock.ts";
 import { systemIds } from "../../src/ports/ids.ts";
 import { MemoryStore } from "../../src/store/memory.ts";
 import { pointsOf } from "../../src/testing/crash-points.ts";
 import { createScriptedAgent, createScriptedTool } from "../../src/testing/scripted-agent.ts";
 import { simulate } from "../../src/testing/simulation.ts";
+import type { Tool } from "../../src/tools/tool.ts";
 import { MENDED_SEEDS } from "./mended-seeds.ts";
 import { describeFailure, runSchedules } from "./schedules.ts";
 
@@ -22,6 +24,11 @@ describe("simulated crash schedules", () => {
     expect(summary.effects).toBeGreaterThan(SCHEDULES);
   });
 
+  test("those of agents without a model hold them too", { timeout: 120_000 }, async () => {
+    const summary = await runSchedules(1, 2000, undefined, "calls");
+    expect(summary.failures.map(describeFailure)).toEqual([]);
+  });
+
   test("the same seed gives the same run", async () => {
     for (const seed of [3, 77, 1234]) {
       const [first, second] = [await simulate(seed), await simulate(seed)];
@@ -29,8 +36,8 @@ describe("simulated crash schedules", () => {
     }
   });
 
-  test.each(MENDED_SEEDS)("seed $seed stays mended: $bug", async ({ seed }) => {
-    expect((await simulate(seed)).violations).toEqual([]);
+  test.each(MENDED_SEEDS)("seed $seed stays mended: $bug", async ({ seed, story }) => {
+    expect((await simulate(seed, undefined, story)).violations).toEqual([]);
   });
 });
 
@@ -38,14 +45,21 @@ describe("every single place to die at", () => {
   // Without chance: one run to count the places, then one for each, dying exactly there and nowhere else.
   const calm = { crash: 0, storeFault: 0, freeze: 0, clockJump: 0, faultsMax: 1000 };
 
-  test.each([11, 12, 13, 14, 15])("in the story of seed %i, alone and in pairs", { timeout: 120_000 }, async (seed) => {
-    const { places } = await simulate(seed, { ...calm, crashAt: new Set() });
+  test.each([
+    [11, "calls"],
+    [12, "calls"],
+    [13, "calls"],
+    [2, "agents"],
+    [3, "agents"],
+    [4, "agents"],
+  ] as const)("in the story of seed %i (%s), alone and in pairs", { timeout: 120_000 }, async (seed, story) => {
+    const { places } = await simulate(seed, { ...calm, crashAt: new Set() }, story);
     const plans = Array.from({ length: places }, (_, i) => [i + 1]);
     // The second death strikes while the first is being recovered from.
     for (let i = 1; i <= places; i += 3) plans.push([i, i + 5 + (i % 23)]);
     const failures: string[] = [];
     for (const plan of plans) {
-      const { violations } = await simulate(seed, { ...calm, crashAt: new Set(plan.map(String)) });
+      const { violations } = await simulate(seed, { ...calm, crashAt: new Set(plan.map(String)) }, story);
       if (violations.length > 0) failures.push(`die at ${plan.join(" and ")}: ${violations.join("; ")}`);
     }
     expect(failures).toEqual([]);
@@ -55,11 +69,9 @@ describe("every single place to die at", () => {
 describe("crash points", () => {
   /** Not on the path of any task, so no schedule reaches them. */
   const ASIDE = new Map([
-    ["store.readBlob", "large results are read by views"],
     ["store.readRequestRow", "only the checker compares rows with the log"],
     ["store.listOpenRequests", "people list through the server, not through a node"],
     ["store.listByDeadline", "people list through the server, not through a node"],
-    ["store.listTasks", "people list through the server, not through a node"],
     ["store.lastSeal", "audit only"],
     ["store.readTrail", "audit only"],
     ["store.purge", "an operator's command"],
@@ -69,14 +81,25 @@ describe("crash points", () => {
 
   test("every call of every port is one that the schedules reach, before and after", async () => {
     const hit = new Set<string>();
-    for (let seed = 1; seed <= 300; seed++) for (const point of (await simulate(seed)).points) hit.add(point);
-    const tool = createScriptedTool({ name: "t", gated: true, run: async () => ({ outcome: "done", result: null }) });
+    for (const story of ["calls", "agents"] as const) {
+      for (let seed = 1; seed <= 300; seed++) {
+        for (const point of (await simulate(seed, undefined, story)).points) hit.add(point);
+      }
+    }
+    const tool: Required<Tool> = {
+      ...createScriptedTool({ name: "t", gated: true, run: async () => ({ outcome: "done", result: null }) }),
+      longArgument: "content",
+      rule: { file: "", line: 1 },
+      question: () => ({ title: "", prompt: "", schema: {} }),
+      settle: async () => "unknown",
+    };
     const ports = [
       ...pointsOf("store", new MemoryStore(systemClock)),
       ...pointsOf("clock", systemClock),
       ...pointsOf("ids", systemIds),
       ...pointsOf("tool", tool),
       ...pointsOf("agent", createScriptedAgent("a", [], [])),
+      ...pointsOf("model", createScriptedModel({ scenarios: [] }, systemClock)),
     ];
     const missing = ports.filter(
       (point) => !ASIDE.has(point) && !(hit.has(`${point}:before`) && hit.has(`${point}:after`)),
