@@ -8,6 +8,8 @@ export interface Tool {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: JsonObject;
+  /** The one argument that may be longer than all others together may be (a file's content). */
+  readonly longArgument?: string;
   /** Whether its rule asks a person. */
   readonly gated: boolean;
   readonly risk: Risk;
@@ -47,6 +49,11 @@ export interface Work {
   readonly facts: ToolFacts;
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
+  /**
+   * Headers of the client that started this, for tools that forward some by name. They are credentials: never shown,
+   * never hashed, never logged.
+   */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export type Finished =
