@@ -1,0 +1,223 @@
+/**
+ * The tools of an MCP server, behind the gate. The operator's rule alone says what asks a person: what the server says
+ * about its tools (annotations) loosens nothing. A tool is pinned to its name, description and schema; when one of
+ * them changes, what was approved does not fit any more and is asked again.
+ */
+
+import type { ToolConfig } from "../config/config.ts";
+import { HoldpointError } from "../errors.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
+import { type Fetch, systemFetch } from "../ports/network.ts";
+import { sha256 } from "../task/digest.ts";
+import { canonicalJson, findJsonProblem, isObject, type JsonObject } from "../task/json.ts";
+import type { ToolFacts } from "../task/request.ts";
+import { pickHeaders } from "./mcp-http.ts";
+import { createMcpLink, type Definition, type McpLink } from "./mcp-link.ts";
+import { textOf } from "./mcp-result.ts";
+import { renderPrompt } from "./prompt.ts";
+import { createArgumentCheck } from "./schema.ts";
+import { CallRefused, type Finished, type Tool, type Work } from "./tool.ts";
+
+export type McpRule = Extract<ToolConfig, { readonly type: "mcp" }>;
+
+export interface McpParts {
+  readonly clock?: Clock;
+  readonly fetch?: Fetch;
+}
+
+export interface McpServer {
+  readonly name: string;
+  /** The tools that may be used now, and in words what is missing or refused. Never throws: the agent goes on without. */
+  list(): Promise<{ readonly tools: readonly Tool[]; readonly problems: readonly string[] }>;
+  /**
+   * A tool by its full name (`server/tool`), without asking the server: what a paused task needs after a restart.
+   * Undefined when the rule does not name it.
+   */
+  tool(fullName: string): Tool | undefined;
+  close(): Promise<void>;
+}
+
+/** Connects to nothing yet. */
+export function openMcpServer(name: string, rule: McpRule, parts: McpParts = {}): McpServer {
+  const where = describeTransport(name, rule.transport);
+  const link = createMcpLink(rule.transport, {
+    clock: parts.clock ?? systemClock,
+    fetch: parts.fetch ?? systemFetch,
+  });
+  const known = new Map<string, Definition>();
+  const mayUse = (tool: string) => rule.tools?.includes(tool) ?? true;
+  const create = (tool: string) => createMcpTool({ server: name, tool, rule, where, link, known });
+
+  return {
+    name,
+    async list() {
+      try {
+        const { tools, refused } = await link.listing();
+        const problems = [...refused].filter(([tool]) => mayUse(tool)).map(([tool, why]) => `${name}/${tool}: ${why}`);
+        const usable: Tool[] = [];
+        for (const definition of tools.values()) {
+          if (!mayUse(definition.name)) continue;
+          const problem = findSchemaProblem(definition);
+          if (problem) problems.push(`${name}/${definition.name}: ${problem}`);
+          if (problem) continue;
+          known.set(definition.name, definition);
+          usable.push(create(definition.name));
+        }
+        for (const tool of new Set([...(rule.tools ?? []), ...rule.requireApproval])) {
+          if (!tools.has(tool) && !refused.has(tool)) problems.push(`${name}/${tool}: the server has no such tool`);
+        }
+        return { tools: usable, problems };
+      } catch (error) {
+        return { tools: [], problems: [`${name}: the server cannot be used now: ${textOf(error)}`] };
+      }
+    },
+    tool(fullName) {
+      const tool = fullName.startsWith(`${name}/`) ? fullName.slice(name.length + 1) : "";
+      return tool !== "" && mayUse(tool) ? create(tool) : undefined;
+    },
+    close: () => link.close(),
+  };
+}
+
+interface ToolParts {
+  readonly server: string;
+  readonly tool: string;
+  readonly rule: McpRule;
+  readonly where: Where;
+  readonly link: McpLink;
+  readonly known: ReadonlyMap<string, Definition>;
+}
+
+function createMcpTool({ server, tool, rule, where, link, known }: ToolParts): Tool {
+  const name = `${server}/${tool}`;
+  const gated = rule.requiresApproval || rule.requireApproval.includes(tool);
+  const definition = known.get(tool);
+  const { risk, editable, idempotent, onAmbiguous, timeoutMs, approvalPrompt = null, allowedHeaders } = rule;
+  const policy = { gated, risk, editable, idempotent, onAmbiguous, timeoutMs, approvalPrompt, allowedHeaders };
+  const policyVersion = sha256(canonicalJson(policy));
+  const planFor = (args: JsonObject): JsonObject => ({ server, tool, ...where.plan, arguments: args });
+
+  /** The tool as it is now. */
+  async function look(): Promise<Definition> {
+    const { tools, refused } = await link.listing().catch((error: unknown) => {
+      throw new CallRefused("tool-unavailable", `The server "${server}" cannot be used now: ${textOf(error)}`);
+    });
+    const found = tools.get(tool);
+    if (found) return found;
+    const why = refused.get(tool) ?? "the server has no such tool (any more)";
+    throw new CallRefused("tool-unavailable", `"${name}" cannot be used: ${why}`);
+  }
+
+  async function prepare(args: JsonObject): Promise<ToolFacts> {
+    const problem = findJsonProblem(args);
+    if (problem) throw new CallRefused("arguments-invalid", `${problem.pointer || "/"}: ${problem.text}`);
+    const now = await look();
+    checkFor(now)(args);
+    return { identity: `mcp:${where.identity}:${name}`, schemaHash: now.hash, policyVersion, plan: planFor(args) };
+  }
+
+  async function run({ facts, signal, headers }: Work): Promise<Finished> {
+    const args = facts.plan.arguments;
+    // The plan says by itself what would be called, and where: one of another tool, or of an older rule, is not run.
+    const isMine = isObject(args) && canonicalJson(facts.plan) === canonicalJson(planFor(args as JsonObject));
+    if (!isMine) return notSent(`the plan is not one of ${name} as it is set up now`);
+    if (signal.aborted) return notSent("it was canceled");
+    const picked = pickHeaders(allowedHeaders, headers);
+    if (!picked.ok) return notSent(`the header "${picked.name}" has a value that cannot be sent`);
+    let now: Definition;
+    try {
+      now = await look();
+    } catch (error) {
+      return notSent(textOf(error));
+    }
+    if (now.hash !== facts.schemaHash)
+      return notSent(`the server has changed the tool "${name}" since it was approved`);
+    const how = { timeoutMs, signal, headers: picked.headers };
+    const finished = await link.call(now, args as JsonObject, how);
+    return redact(finished, [...Object.entries(picked.headers), ...Object.entries(where.headers)]);
+  }
+
+  return {
+    name,
+    description: definition?.description ?? "",
+    parameters: definition?.inputSchema ?? { type: "object" },
+    gated,
+    risk,
+    editable,
+    idempotent,
+    onAmbiguous,
+    rule: { file: rule.place.file, line: rule.place.line },
+    prepare,
+    promptFor: (args) => renderPrompt(rule.approvalPrompt, name, canonicalJson(args)),
+    run,
+  };
+}
+
+function notSent(why: string): Finished {
+  return { outcome: "failed", result: `the call was not sent: ${why}` };
+}
+
+interface Where {
+  readonly identity: string;
+  /** Shown: without what may be a secret in a url. */
+  readonly plan: JsonObject;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function describeTransport(server: string, transport: McpRule["transport"]): Where {
+  if (transport.type === "stdio") {
+    const argv = [transport.command, ...transport.args];
+    return { identity: `stdio:${canonicalJson(argv)}`, plan: { transport: "stdio", argv }, headers: {} };
+  }
+  const { type, headers } = transport;
+  const url = URL.parse(transport.url);
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new HoldpointError(
+      "usage-invalid",
+      `tool "${server}": the url of an MCP server begins with http:// or https://`,
+    );
+  }
+  if (url.username || url.password) {
+    throw new HoldpointError("usage-invalid", `tool "${server}": put user and password into headers, not into the url`);
+  }
+  const shown = `${url.origin}${url.pathname}${url.search && "?…"}`;
+  return {
+    identity: `${type}:${shown}#${sha256(url.href).slice(0, 16)}`,
+    plan: { transport: type, url: shown },
+    headers,
+  };
+}
+
+/** Compiled once for each definition. */
+const checks = new WeakMap<Definition, (args: JsonObject) => void>();
+
+function checkFor(definition: Definition): (args: JsonObject) => void {
+  try {
+    const check = checks.get(definition) ?? createArgumentCheck(definition.inputSchema);
+    checks.set(definition, check);
+    return check;
+  } catch (error) {
+    throw new CallRefused("tool-unavailable", `"${definition.name}" cannot be used: ${textOf(error)}`);
+  }
+}
+
+function findSchemaProblem(definition: Definition): string | undefined {
+  try {
+    checkFor(definition);
+    return undefined;
+  } catch (error) {
+    return textOf(error);
+  }
+}
+
+const SECRET_LENGTH_MIN = 8;
+
+/** A server that echoes its headers must not carry them into the log. Short values are words, not secrets. */
+function redact(finished: Finished, headers: readonly (readonly [string, string])[]): Finished {
+  const clean = (text: string) =>
+    headers
+      .filter(([, value]) => value.length >= SECRET_LENGTH_MIN)
+      .reduce((rest, [name, value]) => rest.replaceAll(value, `[${name}]`), text);
+  if (finished.outcome === "unknown") return { ...finished, why: clean(finished.why) };
+  return typeof finished.result === "string" ? { ...finished, result: clean(finished.result) } : finished;
+}
