@@ -8,6 +8,7 @@
  */
 import {
   type Agent,
+  createToolbox,
   DURABLE,
   isOver,
   type Message,
@@ -46,7 +47,7 @@ const assistant: Agent = {
   ...DURABLE, // put away while it waits, for as long as it takes, and resumed after a crash
   name: "assistant",
   description: "Answers customers.",
-  tools: new Map([[refund.name, refund]]),
+  tools: createToolbox([refund]),
   // A model would stand here. The task is its whole memory.
   think: async (task) =>
     task.turns.length === 0

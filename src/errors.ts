@@ -17,6 +17,7 @@ const FAULTS = {
   "log-purged": { retry: false },
   "agent-missing": { retry: false },
   "usage-invalid": { retry: false },
+  "config-invalid": { retry: false },
   "port-taken": { retry: false },
 } as const satisfies Record<string, { retry: boolean }>;
 

@@ -17,3 +17,4 @@ export type { Json, JsonObject } from "./task/json.ts";
 export { type Decision, type Principal, type Request, requestId, type ToolFacts } from "./task/request.ts";
 export { findRequest, isOver, openRequests, stateOf, type Task } from "./task/task.ts";
 export type { Finished, Tool, Work } from "./tools/tool.ts";
+export { createToolbox, type Toolbox } from "./tools/toolbox.ts";

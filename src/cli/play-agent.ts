@@ -5,6 +5,7 @@ import { type Agent, DURABLE } from "../runtime/agent.ts";
 import { sha256 } from "../task/digest.ts";
 import type { JsonObject } from "../task/json.ts";
 import type { Finished, Tool } from "../tools/tool.ts";
+import { createToolbox } from "../tools/toolbox.ts";
 
 export const PLAY_AGENT = "janitor";
 
@@ -21,7 +22,7 @@ export function createPlayAgent(workspace: string): Agent {
     ...DURABLE,
     name: PLAY_AGENT,
     description: "Tidies a folder.",
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    tools: createToolbox(tools),
     async think(task) {
       switch (task.turns.length) {
         case 0:

@@ -3,11 +3,12 @@ import type { ToolCall, Usage } from "../task/event.ts";
 import type { JsonObject } from "../task/json.ts";
 import type { Task } from "../task/task.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { Toolbox } from "../tools/toolbox.ts";
 
 export interface Agent {
   readonly name: string;
   readonly description: string;
-  readonly tools: ReadonlyMap<string, Tool>;
+  readonly tools: Toolbox;
   /** How long a person may take; null waits for ever. */
   readonly inputTimeoutMs: number | null;
   readonly onTimeout: "fail" | "deny";

@@ -8,6 +8,7 @@ import type { Principal } from "../task/request.ts";
 import { isOver, openRequests, type Task } from "../task/task.ts";
 import { createScriptedTool } from "../testing/scripted-agent.ts";
 import { CallRefused, type Finished, type Tool } from "../tools/tool.ts";
+import { createToolbox } from "../tools/toolbox.ts";
 import { type Agent, DURABLE } from "./agent.ts";
 import { RESULT_CHARS_MAX } from "./conversation.ts";
 import { createModelAgent } from "./model-agent.ts";
@@ -58,7 +59,7 @@ function open(
     ...options,
     model,
     store,
-    tools,
+    tools: createToolbox(tools),
   });
   const agents = new Map([["assistant", agent]]);
   return { model, store, start: () => startNode({ store, clock: systemClock, ids: systemIds, agents, waker: WAKER }) };
@@ -330,7 +331,7 @@ describe("a task that waits in its worker's slot", () => {
       streaming: false,
       model: later.model,
       store: world.store,
-      tools: [tool("refund", true)],
+      tools: createToolbox([tool("refund", true)]),
     });
     const agents = new Map([["assistant", agent]]);
     const again = startNode({ store: world.store, clock: systemClock, ids: systemIds, agents, waker: WAKER });

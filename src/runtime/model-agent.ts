@@ -3,7 +3,6 @@ import { type Model, ModelBusy, ModelFailed } from "../models/model.ts";
 import type { Store } from "../store/store.ts";
 import { nameOf } from "../task/event.ts";
 import type { Task } from "../task/task.ts";
-import type { Tool } from "../tools/tool.ts";
 import type { Agent, Reply, Thinking } from "./agent.ts";
 import { projectConversation, textOf } from "./conversation.ts";
 import { RetryLater } from "./runtime.ts";
@@ -14,18 +13,16 @@ const BUSY_MAX_MS = 60_000;
 /** About an hour of a provider that wants to be asked later; then it is a failure like any other. */
 const BUSY_TIMES_MAX = 60;
 
-export interface ModelAgentOptions extends Omit<Agent, "think" | "tools"> {
+export interface ModelAgentOptions extends Omit<Agent, "think"> {
   readonly model: Model;
   readonly store: Store;
   readonly instruction: string;
-  readonly tools: readonly Tool[];
   readonly iterationsMax: number;
   readonly streaming: boolean;
 }
 
 export function createModelAgent(options: ModelAgentOptions): Agent {
-  const { model, store, instruction, tools, iterationsMax, streaming, ...agent } = options;
-  const specs = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
+  const { model, store, instruction, iterationsMax, streaming, ...agent } = options;
   const busyTimes = new Map<string, number>();
 
   const ask = async (task: Task, { signal, onText }: Thinking): Promise<Reply> => {
@@ -34,7 +31,7 @@ export function createModelAgent(options: ModelAgentOptions): Agent {
     const prompt = {
       system: instruction,
       messages: [...(await readSession(store, task)), ...(await projectConversation(task, readBlob))],
-      tools: specs,
+      tools: (await agent.tools.list()).map(({ name, description, parameters }) => ({ name, description, parameters })),
       opening: opening ? textOf(opening.message) : "",
       turn: task.turns.length + 1,
     };
@@ -43,7 +40,6 @@ export function createModelAgent(options: ModelAgentOptions): Agent {
 
   return {
     ...agent,
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
     async think(task, thinking) {
       if (task.turns.length >= iterationsMax) {
         return fail("too-many-iterations", `stopped after ${iterationsMax} model calls (reasoning.max_iterations)`);

@@ -263,7 +263,7 @@ function translate<T>(path: string, run: () => T): T {
 export function toFault(path: string, cause: unknown): unknown {
   if (isFault(cause) || !(cause instanceof Error)) return cause;
   const code =
-    "errcode" in cause ? Number(cause.errcode) & 0xff : "syscall" in cause && "code" in cause ? cause.code : undefined;
+    "errcode" in cause ? Number(cause.errcode) & 0xff : "code" in cause ? cause.code : undefined;
   const say = (fault: ConstructorParameters<typeof HoldpointError>[0], text: string) =>
     new HoldpointError(fault, `${path}: ${text} (${cause.message})`, { cause });
   switch (code) {
@@ -289,6 +289,8 @@ export function toFault(path: string, cause: unknown): unknown {
         "store-unavailable",
         "the disk reported an error; whether the last change was kept is not known, ask again",
       );
+    case "ERR_INVALID_STATE":
+      return say("store-unavailable", "the database has been closed");
     case "ENOENT":
     case "ENOTDIR":
     case "EISDIR":

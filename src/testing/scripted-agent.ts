@@ -3,6 +3,7 @@ import { type Agent, DURABLE, type Reply } from "../runtime/agent.ts";
 import { sha256 } from "../task/digest.ts";
 import { canonicalJson, type JsonObject } from "../task/json.ts";
 import type { Finished, Tool, Work } from "../tools/tool.ts";
+import { createToolbox } from "../tools/toolbox.ts";
 
 /** Turn k answers the k-th model call of a task; after the last one the task completes. */
 export function createScriptedAgent(
@@ -16,7 +17,7 @@ export function createScriptedAgent(
     ...options,
     name,
     description: "Says what its script says.",
-    tools: new Map(tools.map((tool) => [tool.name, tool])),
+    tools: createToolbox(tools),
     think: async (task) => turns[task.turns.length] ?? { text: "Done.", calls: [] },
   };
 }

@@ -7,6 +7,7 @@ import type { Store } from "../store/store.ts";
 import { sha256 } from "../task/digest.ts";
 import type { Json, JsonObject } from "../task/json.ts";
 import type { Finished, Tool, Work } from "../tools/tool.ts";
+import { createToolbox } from "../tools/toolbox.ts";
 import { type CallHandler, wrapPort } from "./crash-points.ts";
 import type { Random } from "./random.ts";
 import { createScriptedAgent, createScriptedTool, type ScriptedTool } from "./scripted-agent.ts";
@@ -119,7 +120,7 @@ function createAgentsStory({ random, act, revision }: Parts): Story {
         ...options,
         store,
         model: wrapPort("model", model, handler),
-        tools: tools.map((tool) => wrapPort("tool", tool, handler)),
+        tools: createToolbox(tools.map((tool) => wrapPort("tool", tool, handler))),
       }),
   };
 }
