@@ -112,9 +112,9 @@ function describeCommit(root: string): string {
   }
 }
 
-export function saveReport(folder: string, content: Readonly<Record<string, unknown>>): string {
+export function saveReport(folder: string, name: string, content: Readonly<Record<string, unknown>>): string {
   mkdirSync(folder, { recursive: true });
-  const path = join(folder, `gate-${new Date().toISOString().replaceAll(":", "-")}.json`);
+  const path = join(folder, `${name}-${new Date().toISOString().replaceAll(":", "-")}.json`);
   writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`);
   return path;
 }

@@ -84,7 +84,7 @@ export async function gate(args: readonly string[], root: string): Promise<void>
     if (values.only !== "postgres") figures.push(...(await measureSqlite(run)));
     if (values.only !== "sqlite") figures.push(...(await measurePostgres(run)));
     const machine = describeMachine(root, disk.p50Ms);
-    run.say(saveReport(results, { machine, scale: run.scale, figures }));
+    run.say(saveReport(results, "gate", { machine, scale: run.scale, figures }));
     printReport(figures, machine);
   } finally {
     if (!values.keep) rmSync(folder, { recursive: true, force: true });

@@ -108,9 +108,13 @@ export class Follower {
 
   /** From the decision to the end of the task. */
   async resume(order: Order, open: Open): Promise<void> {
-    const completed = this.#reaches(order.message.messageId, "completed");
+    const completed = this.isOver(order);
     await approve(this.#runtime, open);
     await completed;
+  }
+
+  async isOver(order: Order): Promise<void> {
+    await this.#reaches(order.message.messageId, "completed");
   }
 
   #reaches(messageId: string, state: string): Promise<Task> {
