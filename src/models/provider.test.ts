@@ -317,6 +317,21 @@ describe("what is sent", () => {
     expect(requests[0]?.body.messages.map(({ role }: { role: string }) => role)).toEqual(["user"]);
   });
 
+  test("is warned about by nobody: a setting that the model does not know is left out", async () => {
+    const warnings: string[] = [];
+    const listen = ({ message }: Error) => warnings.push(message);
+    process.on("warning", listen);
+    try {
+      const { url, requests } = await start([{ text: "ok" }]);
+      await ask(modelAt(url, { model: "o3", temperature: 0.5 }));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(requests[0]?.body.temperature).toBeUndefined();
+      expect(warnings).toEqual([]);
+    } finally {
+      process.off("warning", listen);
+    }
+  });
+
   test("goes to the Responses API when that is chosen, which keeps nothing", async () => {
     const { url, requests } = await start([{ text: "ok" }]);
     await ask(modelAt(url, { api: "responses" }), promptOf(history));
