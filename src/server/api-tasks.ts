@@ -1,0 +1,117 @@
+/** `/api/tasks` and `/api/agents`: start work, follow it, stop it. The rules stand in `task/`. */
+import { type Context, Hono } from "hono";
+import type { Agents } from "../runtime/agent.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { TaskKey } from "../task/event.ts";
+import { replay } from "../task/log.ts";
+import type { Task } from "../task/task.ts";
+import { projectChange, projectTask } from "../task/task-view.ts";
+import { EmptyBody, readBody, SubmitBody } from "./api-body.ts";
+import { defined, readQuery, TasksQuery } from "./api-query.ts";
+import { projectTaskPage, readTask } from "./api-reading.ts";
+import { refused, tooManyStreams, unknown } from "./api-refusals.ts";
+import type { ApiParts } from "./app.ts";
+import { type AppEnv, requireScope } from "./auth.ts";
+import type { Outlet } from "./streams.ts";
+
+export function taskRoutes(parts: ApiParts): Hono<AppEnv> {
+  const { runtime, clock, ids } = parts;
+  return new Hono<AppEnv>()
+    .get("/agents", requireScope("task:read"), async (c) => c.json({ agents: await projectAgents(runtime.agents) }))
+    .get("/tasks", requireScope("task:read"), async (c) => {
+      const read = readQuery(c, TasksQuery);
+      if ("response" in read) return read.response;
+      const { tenant } = c.var.caller.principal;
+      return c.json(projectTaskPage(await runtime.store.listTasks({ tenant, ...defined(read.query) })));
+    })
+    .post("/tasks", requireScope("task:submit"), async (c) => {
+      const read = await readBody(c, SubmitBody);
+      if ("response" in read) return read.response;
+      const { agent, message, contextId, messageId = ids.uuid(clock.nowMs()) } = read.body;
+      const { principal } = c.var.caller;
+      const order = { tenant: principal.tenant, agent, principal, ...defined({ contextId }) };
+      const parts = [{ text: message }];
+      const result = await runtime.submit({ ...order, message: { messageId, role: "user", parts } });
+      if (!result.ok) return refused(c, result.refusal);
+      return showTask(c, runtime, result.task.key, result.events.length > 0 ? 201 : 200);
+    })
+    .get("/tasks/:name", requireScope("task:read"), (c) => {
+      const { key, verb } = readName(c);
+      if (verb === undefined) return showTask(c, runtime, key);
+      return verb === "watch" ? openWatch(c, parts, key) : unknown(c, "task");
+    })
+    .post("/tasks/:name", requireScope("task:submit"), async (c) => {
+      const { key, verb } = readName(c);
+      if (verb !== "cancel") return unknown(c, "task");
+      const read = await readBody(c, EmptyBody);
+      if ("response" in read) return read.response;
+      const result = await runtime.cancel(key, c.var.caller.principal);
+      return result.ok ? showTask(c, runtime, key) : refused(c, result.refusal);
+    });
+}
+
+/** `<id>` or `<id>:<verb>`. */
+function readName(c: Context<AppEnv>): { key: TaskKey; verb: string | undefined } {
+  const [id = "", verb] = (c.req.param("name") ?? "").split(/:([^:]*)$/);
+  return { key: { tenant: c.var.caller.principal.tenant, id }, verb };
+}
+
+async function showTask(c: Context, runtime: Runtime, key: TaskKey, status: 200 | 201 = 200): Promise<Response> {
+  const read = await readTask(runtime, key);
+  return read ? c.json(projectTask(read.task, read.events), status) : unknown(c, "task");
+}
+
+async function openWatch(c: Context<AppEnv>, parts: ApiParts, key: TaskKey): Promise<Response> {
+  // Known before the stream begins, so that an unknown task is a plain 404.
+  if (!(await readTask(parts.runtime, key))) return unknown(c, "task");
+  return parts.streams.open(c.var.caller.principal, (outlet) => watchTask(parts, key, outlet)) ?? tooManyStreams(c);
+}
+
+/** The task as it is, then what is appended and the model's text as it comes, until the task is over. */
+async function watchTask({ runtime, clock, lookAgainMs }: ApiParts, key: TaskKey, outlet: Outlet): Promise<void> {
+  const { signal, send } = outlet;
+  let news = new AbortController();
+  let task: Task | undefined;
+  const isThis = (other: TaskKey) => other.id === key.id && other.tenant === key.tenant;
+  const forgetChanges = runtime.onChange((changed) => isThis(changed.key) && news.abort());
+  const forgetText = runtime.onText(({ key: other, turn, attempt, delta }) => {
+    // The stream begins with the task; text from before that comes whole with its turn.
+    if (task && isThis(other)) send("text", { turn, attempt, delta });
+  });
+  const wake = () => news.abort();
+  signal.addEventListener("abort", wake, { once: true });
+  try {
+    while (!signal.aborted) {
+      const { events } = await runtime.store.read(key, task?.version ?? 0);
+      const isFirst = task === undefined;
+      task = replay(key, events, task);
+      if (!task) return;
+      if (isFirst) send("task", projectTask(task, events));
+      else if (events.length > 0) send("change", projectChange(task, events));
+      if (task.end) return;
+      await clock.sleep(lookAgainMs, news.signal);
+      // A new ear before the next reading: what is appended from here on is heard.
+      if (!signal.aborted) news = new AbortController();
+    }
+  } finally {
+    forgetChanges();
+    forgetText();
+    signal.removeEventListener("abort", wake);
+  }
+}
+
+export interface AgentView {
+  readonly name: string;
+  readonly description: string;
+  readonly tools: readonly { readonly name: string; readonly gated: boolean; readonly risk: string }[];
+}
+
+function projectAgents(agents: Agents): Promise<AgentView[]> {
+  return Promise.all(
+    [...agents.values()].map(async ({ name, description, tools }) => ({
+      name,
+      description,
+      tools: (await tools.list()).map(({ name, gated, risk }) => ({ name, gated, risk })),
+    })),
+  );
+}
