@@ -49,12 +49,12 @@ describe("the scenario", () => {
 });
 
 describe("a turn", () => {
-  test("answers the model call of its number; beyond the last the model is done", async () => {
+  test("answers the model call of its number; beyond the last the task completes with its words", async () => {
     const script = scriptOf({ say: "one", call: [{ tool: "ls", args: { a: 1 } }] }, { say: "two" });
     const later = [assistant("one", "ls"), result("x")];
     expect(await play(script, promptOf(1))).toEqual({ text: "one", calls: [{ tool: "ls", args: { a: 1 } }] });
     expect(await play(script, promptOf(2, later))).toEqual({ text: "two", calls: [] });
-    expect(await play(script, promptOf(3, later))).toEqual({ text: "Done.", calls: [] });
+    expect(await play(script, promptOf(3, later))).toEqual({ text: "two", calls: [] });
   });
 
   test("without words says nothing beside its calls, and Done. when it has none", async () => {

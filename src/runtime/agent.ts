@@ -1,5 +1,6 @@
 /** What the runtime needs of an agent. How it thinks is its own; what may run is the gate's. */
-import type { ToolCall, Usage } from "../task/event.ts";
+import type { WantedCall } from "../task/command.ts";
+import type { Usage } from "../task/event.ts";
 import type { JsonObject } from "../task/json.ts";
 import type { Task } from "../task/task.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -50,7 +51,7 @@ export interface Thinking {
 
 export interface Reply {
   readonly text: string;
-  readonly calls: readonly Omit<ToolCall, "callId">[];
+  readonly calls: readonly WantedCall[];
   readonly usage?: Usage;
   /** Written before the reply itself. */
   readonly artifacts?: readonly Artifact[];

@@ -161,6 +161,16 @@ describe("what the model is told", () => {
     ]);
   });
 
+  test("of arguments that could not be read: what was wrong with them; an ungated tool does not run either", async () => {
+    const unread = { tool: "look", args: {}, problem: "the arguments are not JSON" };
+    const world = open([{ text: "Look.", calls: [unread] }], [tool("look", false)]);
+    const task = await play(world);
+    expect(task.effects).toEqual({});
+    expect(toolTexts(world.model.prompts[1] as Prompt)).toEqual([
+      ["refused", "Arguments refused: the arguments are not JSON."],
+    ]);
+  });
+
   test("of a long result: its beginning, and how much is missing; the log keeps it whole", async () => {
     const long = "x".repeat(RESULT_CHARS_MAX + 5);
     const world = open([says("Look.", call("look"))], [tool("look", false, long)]);

@@ -86,7 +86,7 @@ async function openCodeAgent(
     const text = `agents.${name}: the default export of ${module} must be defineAgent(…)`;
     throw new HoldpointError("config-invalid", text);
   }
-  return createCodeAgent(name, loaded.default, { ...policy, store, clock, tools: await tools.list() });
+  return createCodeAgent(name, loaded.default, { ...policy, store, clock, tools });
 }
 
 function toolsOf(

@@ -17,6 +17,11 @@ export interface Choice {
   readonly edited?: { readonly args: JsonObject; readonly facts: ToolFacts };
 }
 
+/** What a model wants to do; with a `problem` it could not be read, and is refused with these words. */
+export interface WantedCall extends Omit<ToolCall, "callId"> {
+  readonly problem?: string;
+}
+
 export type Command =
   | {
       readonly type: "submit";
@@ -39,7 +44,7 @@ export type Command =
       readonly type: "reply";
       readonly turn: number;
       readonly text: string;
-      readonly calls: readonly Omit<ToolCall, "callId">[];
+      readonly calls: readonly WantedCall[];
       readonly usage?: Usage;
       /** Arguments that stand beside the log; the calls have their hashes. */
       readonly blobs?: readonly Blob[];

@@ -13,7 +13,7 @@ import { decideChoices } from "./choose.ts";
 import { decideClaim, decideDoubt, decideFinish } from "./claim.ts";
 import type { Circumstances, Command } from "./command.ts";
 import type { Fact } from "./event.ts";
-import { findJsonProblem, isObject } from "./json.ts";
+import { findJsonProblem, isObject, type JsonProblem } from "./json.ts";
 import type { Principal } from "./request.ts";
 import {
   callStatus,
@@ -141,12 +141,13 @@ function decideReply(task: Task, command: Command & { type: "reply" }): Verdict 
     return refuse({ code: "task-unsettled", detail: "a message has not been heard" });
   }
   const refused: Fact[] = [];
-  const calls = command.calls.slice(0, CALLS_PER_TURN_MAX).map((call, i) => {
+  const calls = command.calls.slice(0, CALLS_PER_TURN_MAX).map(({ problem: unread, ...call }, i) => {
     const callId = `call-${command.turn}-${i + 1}`;
     const tool = call.tool.slice(0, TOOL_NAME_CHARS_MAX).toWellFormed();
-    const problem = isObject(call.args) ? findJsonProblem(call.args) : { pointer: "", text: "not an object" };
+    const problem = unread === undefined ? findArgsProblem(call.args) : { pointer: "", text: unread };
     if (!problem) return { ...call, callId, tool };
-    const text = `Arguments refused${problem.pointer ? ` at ${problem.pointer}` : ""}: ${problem.text}.`;
+    const at = problem.pointer ? ` at ${problem.pointer}` : "";
+    const text = `Arguments refused${at}: ${problem.text.replace(/\.$/, "")}.`.toWellFormed();
     refused.push({ type: "call-refused", callId, code: "arguments-invalid", text });
     return { ...call, callId, tool, args: {} };
   });
@@ -161,6 +162,10 @@ function decideReply(task: Task, command: Command & { type: "reply" }): Verdict 
     ...refused,
   ];
   return { ok: true, facts, blobs: command.blobs ?? [] };
+}
+
+function findArgsProblem(args: unknown): JsonProblem | undefined {
+  return isObject(args) ? findJsonProblem(args) : { pointer: "", text: "not an object" };
 }
 
 /**

@@ -5,11 +5,11 @@
 import { systemClock } from "../../src/ports/clock.ts";
 import { systemIds } from "../../src/ports/ids.ts";
 import type { Agent } from "../../src/runtime/agent.ts";
-import type { Tool } from "../../src/tools/tool.ts";
 import { type HoldpointNode, startNode } from "../../src/runtime/node.ts";
 import type { Answer } from "../../src/runtime/runtime.ts";
 import { PostgresStore } from "../../src/store/postgres.ts";
 import type { Outcome } from "../../src/task/request.ts";
+import type { Tool } from "../../src/tools/tool.ts";
 import { openEvidence } from "./evidence.ts";
 import { serve, tell } from "./line-protocol.ts";
 import { AGENT, createAgent, createPrincipal, OUTCOME_OF, type Story, TENANT } from "./story.ts";

@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent, Reply } from "../../src/runtime/agent.ts";
-import type { Finished, Tool, Work } from "../../src/tools/tool.ts";
 import type { Answer } from "../../src/runtime/runtime.ts";
 import type { Json, JsonObject } from "../../src/task/json.ts";
 import {
@@ -17,6 +16,7 @@ import {
 import type { History } from "../../src/testing/checker.ts";
 import { type LedgerEntry, toLedgerEntry } from "../../src/testing/ledger.ts";
 import { createScriptedAgent, createScriptedTool, type ScriptedTool } from "../../src/testing/scripted-agent.ts";
+import type { Finished, Tool, Work } from "../../src/tools/tool.ts";
 
 export const TENANT = "default";
 export const AGENT = "assistant";
