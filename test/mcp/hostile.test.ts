@@ -169,6 +169,7 @@ describe("a call whose answer is lost may have run, and is sent only once", () =
 });
 
 describe("a flood", () => {
+  let sentMegabytes = 0;
   const MEGABYTE = "x".repeat(1024 * 1024);
   const flood =
     (head: string, type: string, megabytes: number, tail = "") =>
@@ -177,6 +178,8 @@ describe("a flood", () => {
       response.write(head);
       let left = megabytes;
       const more = () => {
+        if (response.destroyed) return;
+        sentMegabytes++;
         if (left-- <= 0) return void response.end(tail);
         if (response.write(MEGABYTE)) setImmediate(more);
         else response.once("drain", more);
@@ -194,9 +197,12 @@ describe("a flood", () => {
     await reopen({ timeoutMs: 10_000 });
     const tool = await act();
     hostile.behaviour.call = behave;
+    sentMegabytes = 0;
     const before = process.memoryUsage().rss;
     const finished = await within(10_000, call(tool, { text: "a" }));
     expect(finished).toMatchObject({ outcome: "unknown" });
+    // It could not even say it all: what is too much is not read to its end.
+    expect(sentMegabytes).toBeLessThan(40);
     expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
   });
 
@@ -409,7 +415,10 @@ test("a server that drops every connection is away, and is not asked a hundred t
     return true;
   };
   const tool = server.tool("evil/act") as Tool;
-  const all = await Promise.allSettled(Array.from({ length: 100 }, () => tool.prepare({ text: "a" })));
-  expect(all.every((one) => one.status === "rejected" && one.reason.code === "tool-unavailable")).toBe(true);
+  const ask = () => tool.prepare({ text: "a" }).catch((error: { code: string }) => error.code);
+  const together = await Promise.all(Array.from({ length: 50 }, ask));
+  const inTurn: unknown[] = [];
+  while (inTurn.length < 50) inTurn.push(await ask());
+  expect(new Set([...together, ...inTurn])).toEqual(new Set(["tool-unavailable"]));
   expect(connections).toBeLessThan(10);
 });
