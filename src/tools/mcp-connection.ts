@@ -25,7 +25,7 @@ export type McpTransport = McpConfig["transport"];
 
 export interface ConnectionParts {
   readonly clock: Clock;
-  readonly fetch: Fetch;
+  readonly network: Fetch;
 }
 
 export interface McpConnection {
@@ -82,7 +82,7 @@ class ConnectFailed extends Error {
 
 async function connect(
   config: McpTransport,
-  { clock, fetch }: ConnectionParts,
+  { clock, network }: ConnectionParts,
   onListChanged: () => void,
   mode: "auto" | "legacy",
 ): Promise<McpConnection> {
@@ -101,7 +101,7 @@ async function connect(
   client.onclose = () => {
     isLost = true;
   };
-  const transport = createTransport(config, fetch, () => void client.close());
+  const transport = createTransport(config, network, () => void client.close());
   const close = async () => {
     isLost = true;
     const session = transport instanceof StreamableHTTPClientTransport ? transport.terminateSession() : undefined;
@@ -155,15 +155,15 @@ function hasCode(error: unknown, code: SdkErrorCode): boolean {
   return error instanceof SdkError && error.code === code;
 }
 
-function createTransport(config: McpTransport, fetch: Fetch, onStreamEnd: () => void): Transport {
+function createTransport(config: McpTransport, network: Fetch, onStreamEnd: () => void): Transport {
   if (config.type === "stdio") return new StdioTransport(config);
   const requestInit = { headers: { ...config.headers } };
   const url = new URL(config.url);
   if (config.type === "sse") {
     // The SDK would open the stream again, into a session that nobody has begun; calls under way would wait in vain.
-    return new SSEClientTransport(url, { requestInit, fetch: createBoundedFetch(fetch, onStreamEnd) });
+    return new SSEClientTransport(url, { requestInit, fetch: createBoundedFetch(network, onStreamEnd) });
   }
-  return reportLostAnswers(new StreamableHTTPClientTransport(url, { requestInit, fetch: createBoundedFetch(fetch) }));
+  return reportLostAnswers(new StreamableHTTPClientTransport(url, { requestInit, fetch: createBoundedFetch(network) }));
 }
 
 /** The stream of one request ended for good, without an answer: the SDK alone would wait until its time is over. */

@@ -37,11 +37,11 @@ export function pickHeaders(
 }
 
 /** `onStreamEnd`: a stream that was opened with GET is over. */
-export function createBoundedFetch(fetch: Fetch, onStreamEnd: () => void = () => {}) {
+export function createBoundedFetch(network: Fetch, onStreamEnd: () => void = () => {}) {
   return async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
     for (const [name, value] of Object.entries(forwarded.getStore() ?? {})) headers.set(name, value);
-    const response = await fetch(url, { ...init, headers });
+    const response = await network(url, { ...init, headers });
     if (!response.body) return response;
     const isStream = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
     const over = isStream && (init.method ?? "GET") === "GET" ? onStreamEnd : () => {};
