@@ -22,7 +22,7 @@ export type McpRule = Extract<ToolConfig, { readonly type: "mcp" }>;
 
 export interface McpParts {
   readonly clock?: Clock;
-  readonly network?: Fetch;
+  readonly fetch?: Fetch;
 }
 
 export interface McpServer {
@@ -42,7 +42,7 @@ export function openMcpServer(name: string, rule: McpRule, parts: McpParts = {})
   const where = describeTransport(name, rule.transport);
   const link = createMcpLink(rule.transport, {
     clock: parts.clock ?? systemClock,
-    network: parts.network ?? systemFetch,
+    network: parts.fetch ?? systemFetch,
   });
   const known = new Map<string, Definition>();
   const mayUse = (tool: string) => rule.tools?.includes(tool) ?? true;
