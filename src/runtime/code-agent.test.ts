@@ -208,7 +208,10 @@ describe("a code agent", () => {
           tool("b", "act", { n: 2 }),
           tool("c", "look"),
           step("d", () => "d ran"),
-          (async () => `after ${await tool("e", "act", { n: 3 })}`)(),
+          (async () => {
+            for (let i = 0; i < 50; i++) await undefined; // as deep as it likes, as long as it waits for nothing outside
+            return `after ${await tool("e", "act", { n: 3 })}`;
+          })(),
         ]);
         return outcomes.map((each) => (each.status === "fulfilled" ? each.value : each.reason.message)).join("\n");
       },
@@ -623,10 +626,14 @@ describe("misuse is told in the words of the function", () => {
     expect(await misuse(run, [look.tool])).toEqual(typeof text === "string" ? text : expect.stringMatching(text));
   });
 
-  test("a step within a step", async () => {
-    const task = await ending(async ({ step }) => step("outer", () => step("inner", () => "deep")));
-    expect(task.end?.message).toBe(
-      '"outer" failed: step("inner") inside step("outer"): a step is one act; do this before or after it',
+  test.each<[string, AgentFunction]>([
+    ['step("inner")', async ({ step }) => step("outer", () => step("inner", () => "deep"))],
+    ["reject()", async ({ step, reject }) => step("outer", () => reject("no"))],
+    ["reply()", async ({ step, reply }) => step("outer", () => reply("yes") as undefined)],
+  ])("%s within a step", async (named, run) => {
+    const { end } = await ending(run);
+    expect(end?.message).toBe(
+      `"outer" failed: ${named} inside step("outer"): a step is one act; do this before or after it`,
     );
   });
 
@@ -802,10 +809,10 @@ describe("a node that dies at any append", () => {
 });
 
 describe("a step that was cut off", () => {
-  /** A task whose only step was claimed by a node that died at once. */
-  async function cutOff(run: AgentFunction, after: AgentFunction = run) {
+  /** A task whose only step was claimed (or, with 1, only wanted) by a node that died at once. */
+  async function cutOff(run: AgentFunction, after: AgentFunction = run, append = 2) {
     const store = new MemoryStore(systemClock);
-    const dying = mortal(store, { append: 2, moment: "after" });
+    const dying = mortal(store, { append, moment: "after" });
     const agentOn = (on: Store, what: AgentFunction) =>
       new Map([["coder", createCodeAgent("coder", defineAgent(what), { store: on, clock: systemClock })]]);
     const parts = { clock: systemClock, ids: systemIds, waker: { pollMs: 5, leaseMs: 100, heartbeatMs: 20 } };
@@ -856,6 +863,21 @@ describe("a step that was cut off", () => {
     const { id, runtime } = await cutOff(version(true), version(false));
     const [request] = openRequests(await reaches(runtime, id, asks(1)));
     expect(request?.kind).toBe("in-doubt");
+  });
+
+  test("is not run if the code has changed beside it", async () => {
+    let runs = 0;
+    const version =
+      (question: string): AgentFunction =>
+      async ({ ask, step }) => {
+        await Promise.all([step("build", () => ++runs), ask("where", { question })]);
+        return "done";
+      };
+    const { id, runtime } = await cutOff(version("Where?"), version("Where to?"), 1);
+    const [request] = openRequests(await reaches(runtime, id, asks(1)));
+    await decide(runtime, request, { choice: "answer", values: { answer: "here" } });
+    expect((await reaches(runtime, id, isOver)).end).toMatchObject({ message: "code changed at where" });
+    expect(runs).toBe(0);
   });
 
   test("is not run if the code does not come to it any more, whatever a person says", async () => {

@@ -119,10 +119,12 @@ export class CodeRun {
         return Promise.resolve();
       },
       reply: (parts) => {
+        this.#mustBeOutside("reply()");
         if (this.#keys.size > 0) throw misuse("reply() answers instead of a task: it must be the only act");
         this.#replied = typeof parts === "string" ? parts : parts.map(toText).join("\n");
       },
       reject: (reason) => {
+        this.#mustBeOutside("reject()");
         this.#finish({ state: "rejected", message: reason.toWellFormed(), code: "rejected" });
         throw new Error(`rejected: ${reason}`);
       },
@@ -132,9 +134,7 @@ export class CodeRun {
   /** C1. Misuse is thrown at once, where it stands in the function. */
   #use(key: string, what: string): void {
     const named = `${what}("${key}")`;
-    if (this.#inside !== undefined) {
-      throw misuse(`${named} inside step("${this.#inside}"): a step is one act; do this before or after it`);
-    }
+    this.#mustBeOutside(named);
     if (typeof key !== "string" || key === "" || key.length > KEY_CHARS_MAX || !key.isWellFormed()) {
       throw misuse(`${named}: a key is a text of 1 to ${KEY_CHARS_MAX} characters`);
     }
@@ -143,6 +143,11 @@ export class CodeRun {
       throw misuse(`the key "${key}" is used twice; each step, ask, tool and artifact has its own`);
     if (this.#keys.size >= KEYS_MAX) throw misuse(`${named}: more than ${KEYS_MAX} keys in one task`);
     this.#keys.add(key);
+  }
+
+  #mustBeOutside(named: string): void {
+    if (this.#inside === undefined) return;
+    throw misuse(`${named} inside step("${this.#inside}"): a step is one act; do this before or after it`);
   }
 
   /** What the log has under this key; what it has not becomes a call. */
