@@ -14,9 +14,8 @@ import {
   readWritePlan,
   type WritePlan,
 } from "./files-plan.ts";
-import { builtinFacts, exactly } from "./plan.ts";
+import { builtinCheck, builtinFacts, exactly } from "./plan.ts";
 import { renderPrompt } from "./prompt.ts";
-import { createArgumentCheck } from "./schema.ts";
 import { CallRefused, type Finished, type Tool, type Work } from "./tool.ts";
 
 export type FileConfig = ToolConfig & { readonly type: "read_file" | "write_file" | "delete_file" };
@@ -27,8 +26,8 @@ export interface FileParts {
   readonly protectedPaths: readonly string[];
 }
 
-export const READ_BYTES_MAX = 10 * 1024 * 1024;
-export const CONTENT_BYTES_MAX = 1024 * 1024;
+const READ_BYTES_MAX = 10 * 1024 * 1024;
+const CONTENT_BYTES_MAX = 1024 * 1024;
 const NEW_FILE_MODE = "644";
 const CHANGED = "the file changed after it was approved; nothing was";
 
@@ -37,7 +36,6 @@ type Settled = "done" | "not-done" | "unknown";
 /** What the three differ in. */
 interface Behaviour {
   readonly description: string;
-  readonly parameters: JsonObject;
   plan(place: Place, args: JsonObject): Promise<ReadPlan | WritePlan | DeletePlan>;
   run(work: Work): Promise<Finished>;
   settle?(place: Place, args: JsonObject, approved: JsonObject | undefined): Promise<Settled>;
@@ -50,10 +48,21 @@ const PATH: JsonObject = {
   description: "Path of the file, relative to the root.",
 };
 
+const ONE_FILE: JsonObject = exactly({ path: PATH });
+const FILE_AND_CONTENT: JsonObject = exactly({
+  path: PATH,
+  content: { type: "string", description: "The whole new content." },
+});
+
+const KINDS = {
+  read_file: { action: "read", parameters: ONE_FILE, check: builtinCheck(ONE_FILE), create: reading },
+  write_file: { action: "write", parameters: FILE_AND_CONTENT, check: builtinCheck(FILE_AND_CONTENT), create: writing },
+  delete_file: { action: "delete", parameters: ONE_FILE, check: builtinCheck(ONE_FILE), create: deleting },
+} as const;
+
 export function createFileTool(config: FileConfig, parts: FileParts): Tool {
-  const behaviour = BEHAVIOURS[config.type](parts);
-  const check = createArgumentCheck(behaviour.parameters);
-  const action = ({ read_file: "read", write_file: "write", delete_file: "delete" } as const)[config.type];
+  const { action, parameters, check, create } = KINDS[config.type];
+  const behaviour: Behaviour = create(parts);
   const isRead = config.type === "read_file";
 
   async function placeOf(args: JsonObject): Promise<Place> {
@@ -69,7 +78,7 @@ export function createFileTool(config: FileConfig, parts: FileParts): Tool {
   async function prepare(args: JsonObject) {
     try {
       const plan = await behaviour.plan(await placeOf(args), args);
-      return builtinFacts(config, { root: config.root }, behaviour.parameters, plan);
+      return builtinFacts(config, { root: config.root }, parameters, plan);
     } catch (error) {
       throw error instanceof PathRefused ? new CallRefused("not-allowed", error.message) : error;
     }
@@ -87,7 +96,8 @@ export function createFileTool(config: FileConfig, parts: FileParts): Tool {
   return {
     name: config.name,
     description: behaviour.description,
-    parameters: behaviour.parameters,
+    parameters,
+    ...(config.type === "write_file" ? { longArgument: "content" } : {}),
     gated: config.requiresApproval,
     risk: config.risk,
     editable: config.editable,
@@ -113,16 +123,9 @@ async function run(behaviour: Behaviour, work: Work): Promise<Finished> {
   }
 }
 
-const BEHAVIOURS: Readonly<Record<FileConfig["type"], (parts: FileParts) => Behaviour>> = {
-  read_file: reading,
-  write_file: writing,
-  delete_file: deleting,
-};
-
 function reading({ files, protectedPaths }: FileParts): Behaviour {
   return {
     description: "Reads a text file.",
-    parameters: exactly({ path: PATH }),
     async plan(place) {
       if ((await files.look(place, 0)).type === "absent") throw absent(place);
       return { action: "read", root: place.root, path: place.path, bytesMax: READ_BYTES_MAX };
@@ -142,7 +145,6 @@ function reading({ files, protectedPaths }: FileParts): Behaviour {
 function writing({ files, protectedPaths }: FileParts): Behaviour {
   return {
     description: "Writes a text file, whole: what was in it before is replaced. Missing folders are made.",
-    parameters: exactly({ path: PATH, content: { type: "string", description: "The whole new content." } }),
     async plan(place, args) {
       const content = String(args.content);
       const after = imageOf(content);
@@ -195,7 +197,6 @@ function writing({ files, protectedPaths }: FileParts): Behaviour {
 function deleting({ files, protectedPaths }: FileParts): Behaviour {
   return {
     description: "Deletes one file. Folders are not deleted.",
-    parameters: exactly({ path: PATH }),
     async plan(place) {
       const look = await files.look(place, 0);
       if (look.type === "absent") throw absent(place);

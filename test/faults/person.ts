@@ -61,6 +61,8 @@ export async function playPerson(
     if (result.ok)
       return acks.write({ type: "decided", requestId: id, outcome: OUTCOME_OF[choice.choice], by: ME.name });
     const { refusal } = result;
+    // It was replaced, and what replaced it is asked anew.
+    if (refusal.code === "digest-differs") return;
     const isLate = refusal.code === "already-decided" && refusal.decision.by !== undefined;
     if (!isLate && refusal.code !== "request-expired") throw new Error(`${id}: ${JSON.stringify(refusal)}`);
   }
