@@ -85,7 +85,7 @@ export const systemCommands: Commands = {
       }
       return await execute(command, await makeEnvironment(own, command), pathOf(folder, command.cwd), signal);
     } finally {
-      await folder?.close();
+      await folder?.close().catch(() => undefined);
       // A program may leave what even its owner cannot remove; a folder too many in /tmp is no reason to fail.
       await rm(own, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
     }

@@ -66,7 +66,7 @@ export class PathRefused extends Error {
 }
 
 /** A larger file is not hashed, and so neither replaced nor deleted. */
-export const HASHED_BYTES_MAX = 1024 * 1024 * 1024;
+const HASHED_BYTES_MAX = 1024 * 1024 * 1024;
 
 const CHUNK_BYTES = 256 * 1024;
 const FOLDER_MODE = 0o755;
@@ -156,7 +156,7 @@ async function walk<T>(
   } catch (error) {
     throw explain(error, place.path);
   } finally {
-    await Promise.all(opened.map((handle) => handle.close()));
+    await Promise.all(opened.map(close));
   }
 }
 
@@ -177,13 +177,13 @@ async function isWhereItWas(folder: Folder): Promise<boolean> {
 
 async function lookAt(folder: Folder, contentMax: number): Promise<Look> {
   const found = await openFile(folder);
-  if (!found) return { type: "absent", missingFolders: [] };
   try {
-    const { sha256, bytes, content } = await readAll(found.handle, contentMax);
-    if (!(await isWhereItWas(folder))) throw new PathRefused("its folder was moved or replaced meanwhile");
-    return { type: "file", sha256, bytes, content, mode: Number(found.stats.mode & 0o777n) };
+    const read = found && (await readAll(found.handle, contentMax));
+    if (!(await isWhereItWas(folder))) throw new PathRefused(`${folder.path} was moved or replaced meanwhile`);
+    if (!found || !read) return { type: "absent", missingFolders: [] };
+    return { type: "file", ...read, mode: Number(found.stats.mode & 0o777n) };
   } finally {
-    await found.handle.close();
+    if (found) await close(found.handle);
   }
 }
 
@@ -234,15 +234,17 @@ async function readAll(handle: FileHandle, contentMax: number) {
 
 async function replaceIn(folder: Folder, replacement: Replacement): Promise<Effect> {
   const beside = at(folder, `.holdpoint-${replacement.mark}.tmp`);
+  let isBeside = true;
   try {
     await writeBeside(beside, replacement);
     // F4, as late as it can be: after this only the rename follows.
     const now = await lookAt(folder, 0);
     if ((now.type === "file" ? now.sha256 : undefined) !== replacement.before) return "changed";
     await rename(beside, at(folder, folder.name));
+    isBeside = false;
     return await lasting(folder);
   } finally {
-    await unlink(beside).catch(unlessAbsent);
+    if (isBeside) await unlink(beside).catch(unlessAbsent);
   }
 }
 
@@ -270,7 +272,7 @@ async function removeFrom(folder: Folder, sha256: string): Promise<Effect> {
     await unlink(path);
     return await lasting(folder);
   } finally {
-    await found.handle.close();
+    await close(found.handle);
   }
 }
 
@@ -331,6 +333,11 @@ function fold(path: string): string {
 
 function isSameFile(a: BigIntStats, b: BigIntStats): boolean {
   return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** It was only read through: an error now says nothing about what was done, and must not pass for it. */
+async function close(handle: FileHandle): Promise<void> {
+  await handle.close().catch(() => undefined);
 }
 
 function codeOf(error: unknown): string | undefined {

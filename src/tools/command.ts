@@ -5,9 +5,8 @@ import { canonicalJson, type JsonObject } from "../task/json.ts";
 import { splitCommandLine } from "./command-line.ts";
 import { createCommandRule, findRefusal, findUnwatched } from "./command-rules.ts";
 import { findWarnings } from "./command-warnings.ts";
-import { builtinFacts, COUNT, createPlanReader, exactly, TEXT, TEXTS } from "./plan.ts";
+import { builtinCheck, builtinFacts, COUNT, createPlanReader, exactly, TEXT, TEXTS } from "./plan.ts";
 import { renderPrompt } from "./prompt.ts";
-import { createArgumentCheck } from "./schema.ts";
 import { CallRefused, type Finished, type Tool, type Work } from "./tool.ts";
 
 export type CommandConfig = ToolConfig & { readonly type: "command" };
@@ -34,7 +33,7 @@ export type CommandPlan = {
   readonly warnings: readonly string[];
 };
 
-export const OUTPUT_BYTES_MAX = 1024 * 1024;
+const OUTPUT_BYTES_MAX = 1024 * 1024;
 const COMMAND_LENGTH_MAX = 32 * 1024;
 const PATH_LENGTH_MAX = 4096;
 
@@ -56,6 +55,8 @@ const PARAMETERS: JsonObject = exactly(
   ["working_directory"],
 );
 
+const check = builtinCheck(PARAMETERS);
+
 const readPlan = createPlanReader<CommandPlan>(
   exactly({
     action: { const: "run" },
@@ -72,7 +73,6 @@ const readPlan = createPlanReader<CommandPlan>(
 
 export function createCommandTool(config: CommandConfig, { commands }: CommandParts): Tool {
   const rule = createCommandRule(config.requiresApproval, config.allowedCommands);
-  const check = createArgumentCheck(PARAMETERS);
   // Through JSON: an entry without patterns must hash like one, not like one with undefined in it.
   const allowedCommands = config.allowedCommands.map(({ command, args }) => ({ command, args: args ?? null }));
   const policy: JsonObject = { allowedCommands, workingDirectory: config.workingDirectory };

@@ -2,7 +2,7 @@
 import { CallRefused } from "./tool.ts";
 
 /** Deeper ones could not be reached by their own path any more. */
-export const DEPTH_MAX = 64;
+const DEPTH_MAX = 64;
 
 export type FileAction = "read" | "write" | "delete";
 

@@ -4,7 +4,7 @@ import type { ToolConfig } from "../config/config.ts";
 import { sha256 } from "../task/digest.ts";
 import { canonicalJson, type JsonObject } from "../task/json.ts";
 import type { ToolFacts } from "../task/request.ts";
-import { schemaHash } from "./schema.ts";
+import { createArgumentCheck, schemaHash } from "./schema.ts";
 
 /** Facts of a built-in tool: its kind, its schema, the rule that governs it, and the plan. */
 export function builtinFacts(
@@ -20,6 +20,15 @@ export function builtinFacts(
     schemaHash: schemaHash(parameters),
     policyVersion: sha256(canonicalJson(policy)),
     plan,
+  };
+}
+
+/** Checks the arguments of a built-in tool; made when it is first needed, so that starting up costs nothing. */
+export function builtinCheck(parameters: JsonObject): (args: JsonObject) => void {
+  let check: ((args: JsonObject) => void) | undefined;
+  return (args) => {
+    check ??= createArgumentCheck(parameters);
+    check(args);
   };
 }
 

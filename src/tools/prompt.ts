@@ -1,7 +1,7 @@
 /** What a person is asked about a tool call, in words; and text made so that nothing in it hides. Pure. */
 
 /** DESIGN §4: the text of seed 002. */
-export const APPROVAL_TEXT =
+const APPROVAL_TEXT =
   "🔐 Tool Approval Required\n\nTool: {tool}\nInput: {input}\n\nPlease respond with: approve or deny";
 
 /**

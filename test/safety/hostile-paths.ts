@@ -29,6 +29,8 @@ export const OUTSIDE: readonly string[] = [
   "link-file",
   "link-inside",
   "link-folder/secret.txt",
+  "link-folder/new.txt",
+  "link-folder/deep/new.txt",
   "link-folder",
   "sub/link-up/outside/secret.txt",
   "sub/link-self/inner.txt",

@@ -40,7 +40,7 @@ beforeEach(async () => {
   symlinkSync("/proc", inRoot("link-proc"));
   symlinkSync("nowhere", inRoot("link-absent"));
   linkSync(join(outside, "secret.txt"), inRoot("hard"));
-  execFileSync("mkfifo", [inRoot("pipe")]);
+  makeNode([inRoot("pipe"), "p"]);
   makeDevice(inRoot("device"));
   for (const folder of [".holdpoint", ".git/hooks", "sub/.git"]) mkdirSync(inRoot(folder), { recursive: true });
   for (const file of [
@@ -61,12 +61,16 @@ afterEach(async () => {
   workshop.close();
 });
 
+function makeNode(args: readonly string[]): void {
+  execFileSync("mknod", args, { stdio: "ignore" });
+}
+
 /** Only root can make one; anybody else has to do with a second pipe. */
 function makeDevice(path: string): void {
   try {
-    execFileSync("mknod", [path, "c", "1", "3"], { stdio: "ignore" });
+    makeNode([path, "c", "1", "3"]);
   } catch {
-    execFileSync("mkfifo", [path]);
+    makeNode([path, "p"]);
   }
 }
 
@@ -160,7 +164,7 @@ describe.each([
       "a pipe instead of the file",
       (root) => {
         rmSync(join(root, "sub/inner.txt"));
-        execFileSync("mkfifo", [join(root, "sub/inner.txt")]);
+        makeNode([join(root, "sub/inner.txt"), "p"]);
       },
     ],
     ["a link instead of the root", (root, outside) => swap(root, outside)],
@@ -191,6 +195,20 @@ function swap(path: string, target: string): void {
   renameSync(path, `${path}.away`);
   symlinkSync(target, path);
 }
+
+test("nothing is made where the root's parent leads by now", async () => {
+  const { root, outside } = workshop;
+  const tool = workshop.file("write_file", { root: join(root, "sub") });
+  const args = { path: "deep/new.txt", content: "x" };
+  const facts = await tool.prepare(args);
+  mkdirSync(join(outside, "sub"));
+  swap(root, outside);
+  const { signal } = new AbortController();
+  expect((await tool.run({ args, facts, idempotencyKey: "k", signal })).outcome).toBe("failed");
+  expect(readdirSync(join(outside, "sub"))).toEqual([]);
+  rmSync(root);
+  renameSync(`${root}.away`, root);
+});
 
 test("a changed file is told as such", async () => {
   const tool = workshop.file("write_file");
