@@ -86,7 +86,11 @@ export interface AllowedCommand {
 export interface McpConfig {
   readonly type: "mcp";
   readonly transport:
-    | { readonly type: "streamable_http" | "sse"; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+    | {
+        readonly type: "streamable_http" | "sse";
+        readonly url: string;
+        readonly headers: Readonly<Record<string, string>>;
+      }
     | {
         readonly type: "stdio";
         readonly command: string;
@@ -107,6 +111,8 @@ interface AgentBase {
   readonly description: string;
   readonly place: Place;
   readonly task: TaskConfig;
+  /** The dialect of its requests towards clients; absent: `input`. */
+  readonly serveDialect?: "input" | "hitl" | "hector" | "kagent";
 }
 
 export interface ModelAgentConfig extends AgentBase {
