@@ -6,6 +6,15 @@ import { fileURLToPath } from "node:url";
 export const EVERYTHING = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
 export const FILESYSTEM = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-filesystem/dist/index.js"));
 
+/** It would listen on every address of the machine, and has no setting for that. */
+const ON_LOOPBACK = `data:text/javascript,${encodeURIComponent(`
+  import net from "node:net";
+  const listen = net.Server.prototype.listen;
+  net.Server.prototype.listen = function (port, ...rest) {
+    return listen.call(this, { port: Number(port), host: "127.0.0.1" }, ...rest.filter((each) => typeof each === "function"));
+  };
+`)}`;
+
 export interface HttpServerProcess {
   readonly port: number;
   kill(): Promise<void>;
@@ -13,7 +22,7 @@ export interface HttpServerProcess {
 
 export async function startEverything(mode: "streamableHttp" | "sse", at?: number): Promise<HttpServerProcess> {
   const port = at ?? (await freePort());
-  const child = spawn(process.execPath, [EVERYTHING, mode], {
+  const child = spawn(process.execPath, ["--import", ON_LOOPBACK, EVERYTHING, mode], {
     env: { PATH: process.env.PATH, PORT: String(port) },
     stdio: "ignore",
   });
