@@ -8,7 +8,7 @@ import { replay } from "../task/log.ts";
 import { isOver, type Task } from "../task/task.ts";
 import { textOf } from "./conversation.ts";
 
-export const SESSION_TASKS_MAX = 20;
+const SESSION_TASKS_MAX = 20;
 export const SESSION_CHARS_MAX = 32 * 1024;
 
 export async function readSession(store: Store, task: Task): Promise<PromptMessage[]> {

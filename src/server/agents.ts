@@ -1,5 +1,4 @@
 /** The agents that a configuration describes, with their models and tools. */
-import { pathToFileURL } from "node:url";
 import type { AgentConfig, CodeAgentConfig, Config, ModelAgentConfig, ToolConfig } from "../config/config.ts";
 import { HoldpointError } from "../errors.ts";
 import type { Model } from "../models/model.ts";
@@ -7,6 +6,7 @@ import { createModel } from "../models/models.ts";
 import type { Clock } from "../ports/clock.ts";
 import { systemCommands } from "../ports/commands.ts";
 import { systemConfinedFiles } from "../ports/confined-files.ts";
+import { importDefault } from "../ports/modules.ts";
 import { systemFetch } from "../ports/network.ts";
 import type { Agent, Agents } from "../runtime/agent.ts";
 import { createCodeAgent } from "../runtime/code-agent.ts";
@@ -78,15 +78,15 @@ async function openCodeAgent(
   tools: Toolbox,
   { store, clock }: AgentParts,
 ): Promise<Agent> {
-  const loaded: { default?: unknown } = await import(pathToFileURL(module).href).catch((cause: unknown) => {
+  const definition = await importDefault(module).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new HoldpointError("config-invalid", `agents.${name}: ${module} cannot be loaded: ${why}`, { cause });
   });
-  if (!isAgentDefinition(loaded.default)) {
+  if (!isAgentDefinition(definition)) {
     const text = `agents.${name}: the default export of ${module} must be defineAgent(…)`;
     throw new HoldpointError("config-invalid", text);
   }
-  return createCodeAgent(name, loaded.default, { ...policy, store, clock, tools });
+  return createCodeAgent(name, definition, { ...policy, store, clock, tools });
 }
 
 function toolsOf(
