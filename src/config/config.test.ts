@@ -439,6 +439,27 @@ tools: { d: { type: delete_file, enabled: false }, q: { type: ask_user } }
   });
 });
 
+test("every example of the documentation is right", () => {
+  writeFileSync(join(folder, "deployer.js"), "");
+  const documentation = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+  const examples = [...documentation.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text ?? "");
+  expect(examples.length).toBeGreaterThan(5);
+  const names = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANA_TOKEN", "REMOTE_TOKEN", "MODEL", "HOST"];
+  const environment = {
+    ...Object.fromEntries(names.map((name) => [name, "x"])),
+    TEMP: "1",
+    DATABASE_URL: "postgres://h",
+  };
+  for (const text of examples) {
+    const isScript = text.startsWith("scenarios:");
+    const missing = [
+      text.includes("llms:\n") ? "" : LLM,
+      text.includes("agents:\n") ? "" : `agents: { a: { llm: ${text.includes("gpt:") ? "gpt" : "demo"} } }\n`,
+    ];
+    expect(textsOf(isScript ? load(BASE, {}, text) : load(text + missing.join(""), environment))).toEqual([]);
+  }
+});
+
 describe("what is allowed but odd is a warning", () => {
   test.each([
     [

@@ -82,7 +82,8 @@ function folderOf(config: ReadTool["config"]): string | undefined {
   return "root" in config ? config.root : undefined;
 }
 
+/** A folder is inside itself. */
 function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path);
-  return way === "" || !(way === ".." || way.startsWith("../") || way.startsWith("..\\") || isAbsolute(way));
+  return !(way === ".." || way.startsWith("../") || way.startsWith("..\\") || isAbsolute(way));
 }
