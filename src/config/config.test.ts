@@ -472,11 +472,6 @@ describe("what is allowed but odd is a warning", () => {
       "session_stores: { s: { type: sqlite, database: ./s.db } }",
       'no agent names the session store "s"',
     ],
-    [
-      "approvals that cannot be checked",
-      "tools: { m: { type: mcp, url: http://h/mcp, require_approval: [x] } }",
-      'a misspelled name cannot be found without the list "tools"',
-    ],
   ])("%s", (_what, text, expected) => {
     const loaded = load(`${BASE}${text}\n`);
     expect(loaded.ok && loaded.warnings.map(({ level, text: said }) => [level, said])).toEqual([["warning", expected]]);

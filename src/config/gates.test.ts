@@ -26,7 +26,7 @@ tools:
     tools: [get_pod, delete_pod]
     require_approval: [delete_pod]
   all: { type: mcp, url: http://h/mcp }
-  some: { type: mcp, url: http://h/mcp, require_approval: [drop] }
+  some: { type: mcp, url: http://h/mcp, tools: [drop], require_approval: [drop] }
   gone: { type: delete_file, enabled: false }
 agents:
   free: { llm: m, tools: [run, write, rm, safe_rm, read, ask, k8s, all, some, gone] }
@@ -53,7 +53,6 @@ test("one row for each agent and tool: gated or not, by which line, and what to 
     "free k8s/delete_pod asks 15 medium",
     "free all/* free - medium",
     "free some/drop asks 17 medium",
-    "free some/* free - medium",
     "strict run asks 23 high",
     "strict read asks 23 low",
     "strict safe_rm asks 8 high",

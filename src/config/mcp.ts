@@ -13,9 +13,13 @@ export function readMcp(name: string, tool: ToolSection): McpConfig | undefined 
   const requireApproval = readRequireApproval(tool);
   if (requireApproval && tools) checkListed(requireApproval, tools, tool);
   if (requireApproval?.length && !tool.has("tools")) {
-    tool.report.warn(tool.spanOf("require_approval"), 'a misspelled name cannot be found without the list "tools"', {
-      consequence: "A tool whose name is not matched would run WITHOUT approval.",
-    });
+    tool.report.error(
+      tool.spanOf("require_approval"),
+      '"require_approval" needs the list "tools", which its names are in',
+      {
+        consequence: "A tool whose name is misspelled would run WITHOUT approval.",
+      },
+    );
   }
   return (
     transport && {
