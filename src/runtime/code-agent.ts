@@ -7,6 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import { OPEN_REQUESTS_MAX } from "../task/ask.ts";
 import { CALLS_PER_TURN_MAX } from "../task/decide.ts";
 import { sha256 } from "../task/digest.ts";
+import { nameOf } from "../task/event.ts";
 import { findJsonProblem, type Json, type JsonObject } from "../task/json.ts";
 import { replay } from "../task/log.ts";
 import type { ToolFacts } from "../task/request.ts";
@@ -20,6 +21,9 @@ import { type AgentDefinition, CallError } from "./define-agent.ts";
 
 /** As much as the runner keeps of any result. */
 const RESULT_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Tasks whose last thought is kept, so that their log is not read from its beginning for each step. */
+const RECENT_MAX = 64;
 
 /** How it waits and recovers is as for any agent (`DURABLE` unless told otherwise). */
 export interface CodeAgentParts extends Partial<Pick<Agent, keyof typeof DURABLE>> {
@@ -36,6 +40,7 @@ export function createCodeAgent(name: string, definition: AgentDefinition, parts
   const { store, clock, tools: given = createToolbox([]), requiresApproval = false, ...policy } = parts;
   const own = requiresApproval ? definition.tools.map((tool) => ({ ...tool, gated: true })) : definition.tools;
   const find = (wanted: string) => own.find((tool) => tool.name === wanted) ?? given.get(wanted);
+  const recent = new Map<string, Task>();
   const start = async (task: Task, signal?: AbortSignal): Promise<CodeRun> => {
     const run = new CodeRun(await readHistory(store, task), (wanted) => find(wanted) !== undefined);
     await run.start(definition.run, clock, signal);
@@ -45,7 +50,8 @@ export function createCodeAgent(name: string, definition: AgentDefinition, parts
     const { step, task: id, tenant } = args;
     if (typeof step !== "string" || typeof id !== "string" || typeof tenant !== "string") throw unreachableStep("?");
     const key = { tenant, id };
-    const task = replay(key, (await store.read(key)).events);
+    const known = recent.get(nameOf(key));
+    const task = replay(key, (await store.read(key, known?.version)).events, known);
     const run = task && (await start(task));
     const found = run?.steps.get(step);
     if (run?.returned && "error" in run.returned && !found) throw run.returned.error;
@@ -66,8 +72,20 @@ export function createCodeAgent(name: string, definition: AgentDefinition, parts
     ...policy,
     name,
     tools,
-    think: async (task, { signal }) => toReply(await start(task, signal), tools),
+    async think(task, { signal }) {
+      remember(recent, task);
+      return toReply(await start(task, signal), tools);
+    },
   };
+}
+
+/** Only a head start: what the store has added since is read every time. */
+function remember(recent: Map<string, Task>, task: Task): void {
+  const name = nameOf(task.key);
+  recent.delete(name);
+  recent.set(name, task);
+  const [oldest] = recent.keys();
+  if (recent.size > RECENT_MAX && oldest !== undefined) recent.delete(oldest);
 }
 
 /** Which of two is meant must not depend on their order. */
