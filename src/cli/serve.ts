@@ -1,52 +1,98 @@
-/** `holdpoint dev` and `holdpoint serve`: open the store, start a node and the server, stay up, drain on SIGTERM. */
-import { HoldpointError } from "../errors.ts";
+/** `holdpoint dev` and `holdpoint serve`: open everything, start the server, stay up, drain on SIGTERM. */
+import { type GateRow, listGates } from "../config/gates.ts";
 import { systemClock } from "../ports/clock.ts";
 import { systemIds } from "../ports/ids.ts";
-import { startNode } from "../runtime/node.ts";
+import { OWNER } from "../server/auth.ts";
+import { type Holdpoint, openHoldpoint } from "../server/compose.ts";
 import { startServer } from "../server/server.ts";
-import { SqliteStore } from "../store/sqlite.ts";
-import { announceServer, createDataFolder } from "./data-folder.ts";
-import { play } from "./play.ts";
+import { requestId } from "../task/request.ts";
+import { findRequest } from "../task/task.ts";
+import { announce, tellRequest } from "./announce.ts";
+import { partsOf } from "./connect.ts";
+import { announceServer, createDataFolder, DATA_FOLDER } from "./data-folder.ts";
+import type { Terminal } from "./terminal.ts";
+import { COMMAND, table } from "./words.ts";
 
 export interface ServeFlags {
   readonly config?: string;
-  readonly host: string;
-  readonly port: number;
+  /** Absent: what the config says, else loopback and 4141. */
+  readonly host?: string;
+  readonly port?: number;
   readonly data: string;
   readonly open: boolean;
 }
 
+const HOST = "127.0.0.1";
+const PORT = 4141;
 /** What takes longer than this to finish is left to the next start, which finds it in the log. */
 const DRAIN_MAX_MS = 20_000;
+const DEMO_AGENT = "assistant";
+const DEMO_MESSAGE = "Tidy up the reports";
 
-export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags): Promise<void> {
-  if (flags.config !== undefined) {
-    throw new HoldpointError(
-      "usage-invalid",
-      `${flags.config}: this version does not read holdpoint.yaml yet. Leave out --config.`,
-    );
-  }
-  const folder = createDataFolder(flags.data);
-  const store = SqliteStore.open({ path: folder.database, clock: systemClock, ids: systemIds });
-  const onFailure = (key: { id: string }, error: unknown) =>
-    process.stderr.write(`task ${key.id}: ${error instanceof Error ? error.message : String(error)}\n`);
-  const node = startNode({ store, clock: systemClock, ids: systemIds, agents: new Map(), waker: { onFailure } });
-  const server = await startServer({ store, clock: systemClock, host: flags.host, port: flags.port });
-  const withdraw = announceServer(folder, server.url);
+export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags, terminal: Terminal): Promise<0> {
   const stopping = stopSignal();
-  process.stdout.write(`Holdpoint ready on ${server.url}\n`);
-  if (mode === "dev") {
-    void play(folder, stopping).catch((error: unknown) => {
-      process.stderr.write(`The play broke off: ${error instanceof Error ? error.message : String(error)}\n`);
-    });
-  }
+  const folder = createDataFolder(flags.data);
+  const warn = (text: string) => terminal.note(`${text}\n`);
+  const { env } = terminal;
+  const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn });
+  const { server: config } = holdpoint.config;
+  const host = flags.host ?? config.host ?? HOST;
+  const port = flags.port ?? config.port ?? PORT;
+  const server = await startServer({ ...partsOf(holdpoint, folder, env, warn), clock: systemClock, host, port }).catch(
+    async (error: unknown) => {
+      await holdpoint.stop();
+      throw error;
+    },
+  );
+  const withdraw = announceServer(folder, server.url);
+  terminal.out(`Holdpoint ready on ${server.url}\n`);
+  if (mode === "dev") await present(holdpoint, terminal, flags, server.url);
 
   await aborted(stopping);
   server.drain();
-  await Promise.race([Promise.all([server.close(), node.stop()]), systemClock.sleep(DRAIN_MAX_MS)]);
+  await Promise.race([Promise.all([server.close(), holdpoint.stop()]), systemClock.sleep(DRAIN_MAX_MS)]);
   withdraw();
-  await store.close();
-  process.exit(0);
+  return 0;
+}
+
+/** What is here, how to reach it, and what waits already. */
+async function present(holdpoint: Holdpoint, terminal: Terminal, flags: ServeFlags, url: string): Promise<void> {
+  const { config, isDemo, runtime, store } = holdpoint;
+  const { out } = terminal;
+  const suffix = flags.data === DATA_FOLDER ? "" : ` --data ${flags.data}`;
+  const models = [...config.llms].map(([name, { type }]) =>
+    type === "scripted" ? `${name} (scripted: no key, no network)` : `${name} (${type})`,
+  );
+  const gates = listGates(config);
+  if (isDemo) out(`\n  No holdpoint.yaml here: this is the built-in demo. "${COMMAND} init" saves it.\n`);
+  out(
+    `\n${table([
+      ["  Models", models.join(", ") || "none"],
+      ["  Agents", [...config.agents.keys()].join(", ")],
+      ["  Gates", describeGates(gates)],
+      ["  Data", flags.data],
+      ["  API", `curl -H "Authorization: Bearer $(cat ${flags.data}/token)" ${url}/api/requests`],
+      ["  Try", `${COMMAND} run ${config.agents.keys().next().value} "${DEMO_MESSAGE}"${suffix}`],
+    ])}\n`,
+  );
+  announce(runtime, terminal, suffix);
+  const { items } = await store.listOpenRequests({ tenant: OWNER.tenant });
+  for (const { taskId, n } of items) {
+    const { task } = await runtime.load({ tenant: OWNER.tenant, id: taskId });
+    const record = task && findRequest(task, requestId(taskId, n));
+    if (task && record) tellRequest(terminal, task, record, suffix);
+  }
+  if (!isDemo || items.length > 0) return;
+  const messageId = systemIds.uuid(systemClock.nowMs());
+  const message = { messageId, role: "user", parts: [{ text: `${DEMO_MESSAGE}.` }] } as const;
+  out(`The demo begins: "${DEMO_MESSAGE}."\n`);
+  await runtime.submit({ tenant: OWNER.tenant, agent: DEMO_AGENT, principal: OWNER, message });
+}
+
+function describeGates(gates: readonly GateRow[]): string {
+  const asks = new Set(gates.filter(({ gated }) => gated).map(({ tool }) => tool));
+  const free = new Set(gates.filter(({ gated }) => !gated).map(({ tool }) => tool));
+  return `asks before ${[...asks].join(", ") || "nothing"}; free: ${[...free].join(", ") || "nothing"}`;
 }
 
 function stopSignal(): AbortSignal {

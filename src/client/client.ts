@@ -138,7 +138,7 @@ export function createClient(options: ClientOptions): Client {
     const { body } = await send(path, { method: "GET", ...(signal ? { signal } : {}) });
     if (!body) return;
     try {
-      for await (const frame of readFrames(body)) yield decode(frame);
+      for await (const frame of readFrames(body, signal)) yield decode(frame);
     } catch (cause) {
       if (!signal?.aborted) throw unreachable(base, cause);
     }

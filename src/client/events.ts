@@ -8,9 +8,15 @@ export interface Frame {
 /** A frame that is longer than this is not ours. */
 const FRAME_CHARS_MAX = 64 * 1024 * 1024;
 
-export async function* readFrames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
+export async function* readFrames(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<Frame, void, undefined> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
+  const stop = () => void reader.cancel().catch(() => undefined);
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted) stop();
   let rest = "";
   try {
     for (;;) {
@@ -26,6 +32,7 @@ export async function* readFrames(body: ReadableStream<Uint8Array>): AsyncGenera
       }
     }
   } finally {
+    signal?.removeEventListener("abort", stop);
     // Whoever stops reading lets the server go too.
     await reader.cancel().catch(() => undefined);
   }

@@ -1,54 +1,63 @@
-/** The HTTP server: what is mounted where, and how it starts and drains. */
+/** The HTTP server: where it listens, and how it starts and drains. */
 import type { AddressInfo } from "node:net";
 import { type ServerType, serve } from "@hono/node-server";
-import { Hono } from "hono";
 import { HoldpointError } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { TaskStore } from "../store/store.ts";
-import { operationsRoutes } from "./operations.ts";
+import { type AppParts, createApp } from "./app.ts";
+import { isLoopback } from "./auth-guards.ts";
 
-export interface ServerOptions {
-  readonly store: Pick<TaskStore, "ping">;
-  readonly clock: Clock;
-  readonly host: string;
+export interface ServerOptions extends Omit<AppParts, "draining"> {
   /** 0 takes a free one. */
   readonly port: number;
 }
 
 export interface HoldpointServer {
   readonly url: string;
-  /** From here on `/readyz` says no, so that nothing new is sent here. */
+  /** From here on `/readyz` says no, so that nothing new is sent here, and streams end. */
   drain(): void;
   /** Takes no new connection and waits for those that are being answered. */
   close(): Promise<void>;
 }
 
-export async function startServer({ store, clock, host, port }: ServerOptions): Promise<HoldpointServer> {
-  const state = { draining: false };
-  const app = new Hono();
-  app.route("/", operationsRoutes({ store, clock, isDraining: () => state.draining }));
-  app.notFound((c) => c.json({ error: { code: "not-found", message: `There is nothing at ${c.req.path}.` } }, 404));
-  app.onError((_error, c) => c.json({ error: { code: "internal", message: "Something went wrong here." } }, 500));
+/** Nobody needs longer to say what they want. */
+const LIMITS = { maxHeaderSize: 8 * 1024, headersTimeout: 10_000, requestTimeout: 30_000 } as const;
+const HEADERS_MAX = 64;
+const IDLE_CHECK_MS = 50;
 
-  const server = await listen(app, host, port);
+export async function startServer({ port, ...parts }: ServerOptions): Promise<HoldpointServer> {
+  const { host, server: config } = parts;
+  if (!isLoopback(host) && !config.trustedProxy) {
+    throw new HoldpointError(
+      "usage-invalid",
+      `${host} can be reached from outside, and tokens would travel in the clear. Listen on 127.0.0.1, or put a proxy with TLS before it and set server.trusted_proxy: true.`,
+    );
+  }
+  const draining = new AbortController();
+  const app = createApp({ ...parts, draining: draining.signal });
+  const server = await listen(app.fetch, host, port);
   const address = server.address() as AddressInfo;
   const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
   return {
     url: `http://${name}:${address.port}`,
-    drain: () => {
-      state.draining = true;
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        if ("closeIdleConnections" in server) server.closeIdleConnections();
-      }),
+    drain: () => draining.abort(),
+    close: () => closeServer(server, parts.clock),
   };
 }
 
-function listen(app: Hono, hostname: string, port: number): Promise<ServerType> {
+/** A connection that has its answer is kept open for more; here there is no more. */
+async function closeServer(server: ServerType, clock: Clock): Promise<void> {
+  const closed = new AbortController();
+  server.close(() => closed.abort());
+  while (!closed.signal.aborted) {
+    if ("closeIdleConnections" in server) server.closeIdleConnections();
+    await clock.sleep(IDLE_CHECK_MS, closed.signal);
+  }
+}
+
+function listen(answer: Parameters<typeof serve>[0]["fetch"], hostname: string, port: number): Promise<ServerType> {
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname, port }, () => resolve(server));
+    const server = serve({ fetch: answer, hostname, port, serverOptions: LIMITS }, () => resolve(server));
+    if ("maxHeadersCount" in server) server.maxHeadersCount = HEADERS_MAX;
     server.once("error", (cause: NodeJS.ErrnoException) => reject(toFault(cause, hostname, port)));
   });
 }

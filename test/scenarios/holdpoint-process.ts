@@ -5,12 +5,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const LAUNCHER = fileURLToPath(new URL("../../bin/holdpoint.js", import.meta.url));
+export const LAUNCHER = fileURLToPath(new URL("../../bin/holdpoint.js", import.meta.url));
 
 export interface Finished {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+export interface Surroundings {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class HoldpointProcess {
@@ -19,8 +24,9 @@ export class HoldpointProcess {
   stdout = "";
   stderr = "";
 
-  constructor(...args: string[]) {
-    this.child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  constructor(args: readonly string[], { cwd, env = {} }: Surroundings = {}, command = [process.execPath, LAUNCHER]) {
+    const [program = "", ...before] = command;
+    this.child = spawn(program, [...before, ...args], { stdio: "pipe", cwd, env: { ...cleanEnvironment(), ...env } });
     this.child.stdout?.on("data", (chunk) => {
       this.stdout += chunk;
     });
@@ -56,8 +62,21 @@ export class HoldpointProcess {
   }
 }
 
+/** Nothing of the machine that runs the tests may name a server or a token. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const { HOLDPOINT_URL: _url, HOLDPOINT_TOKEN: _token, NO_COLOR: _colour, ...rest } = process.env;
+  return rest;
+}
+
 export function holdpoint(...args: string[]): Promise<Finished> {
-  return new HoldpointProcess(...args).exited;
+  return holdpointIn({}, ...args);
+}
+
+/** Runs a command to its end, with nothing on its standard input. */
+export function holdpointIn(surroundings: Surroundings, ...args: string[]): Promise<Finished> {
+  const process = new HoldpointProcess(args, surroundings);
+  process.child.stdin?.end();
+  return process.exited;
 }
 
 export function temporaryFolder(): { path: string; remove(): void } {

@@ -1,0 +1,35 @@
+/** What `holdpoint dev` prints while it runs: each request as it opens, each decision, each end. */
+import type { Runtime } from "../runtime/runtime.ts";
+import { describeDecision, projectDecision, projectRequest, toIso } from "../task/request-view.ts";
+import type { RequestRecord, Task } from "../task/task.ts";
+import { whatOf } from "./inbox.ts";
+import type { Terminal } from "./terminal.ts";
+import { followUps, summary, timeOf, visible } from "./words.ts";
+
+export function announce(runtime: Runtime, terminal: Terminal, suffix: string): () => void {
+  return runtime.onChange((task) => {
+    for (const record of task.requests) {
+      // The events of one append have one time; what changed in this one bears it.
+      if ((record.decision?.atMs ?? record.openedAtMs) === task.updatedAtMs)
+        tellRequest(terminal, task, record, suffix);
+    }
+    if (task.end) {
+      const { state, message } = task.end;
+      const mark = state === "completed" ? terminal.paint.green("✓") : terminal.paint.red("✕");
+      terminal.out(`${timeOf(toIso(task.updatedAtMs))}  ${mark} ${state}: ${visible(message)}\n`);
+    }
+  });
+}
+
+export function tellRequest({ out, paint }: Terminal, task: Task, record: RequestRecord, suffix: string): void {
+  const request = projectRequest(task, record);
+  const time = timeOf(toIso(task.updatedAtMs));
+  if (record.decision) {
+    const said = describeDecision(projectDecision(record.decision));
+    out(`${time}  ${summary(request.title)} ${visible(said)}   ${paint.dim(request.id)}\n`);
+    return;
+  }
+  const risk = request.risk === "high" ? paint.red("HIGH") : request.risk;
+  out(`${time}  ${paint.yellow("◷")} ${request.id}  ${whatOf(request)}  ${risk}\n`);
+  for (const command of followUps(request, suffix)) out(`          ${command}\n`);
+}

@@ -1,0 +1,99 @@
+/** Finds what an id, or the beginning of one, means. Never "the latest": who decides says about what. */
+import { type Client, ClientError, type RequestView, type TaskView } from "../client/client.ts";
+import { Ending, EXIT } from "./exit.ts";
+
+const PAGE = 200;
+/** Beginnings are looked for among this many; a whole id is always found. */
+const LOOKED_AT_MAX = 1000;
+
+export async function findRequest(client: Client, given: string): Promise<RequestView> {
+  const found = await tryFindRequest(client, given);
+  if (found) return found;
+  throw new Ending(EXIT.notFound, `there is no request "${given}"; "npx holdpoint inbox" lists what is open`);
+}
+
+export async function tryFindRequest(client: Client, given: string): Promise<RequestView | undefined> {
+  const whole = await orUndefined(client.getRequest(given));
+  if (whole) return whole;
+  const open = await collect(async (cursor) => {
+    const { requests, nextCursor } = await client.listRequests({ limit: PAGE, ...cursor });
+    return { items: requests.map(({ id }) => id), nextCursor };
+  });
+  const id =
+    theOne(
+      open.filter((candidate) => begins(candidate, given)),
+      given,
+    ) ?? (await findClosed(client, given));
+  // The whole one: lists leave out what is too long for them.
+  return id === undefined ? undefined : client.getRequest(id);
+}
+
+export async function findTaskId(client: Client, given: string): Promise<string> {
+  const id = await tryFindTaskId(client, given);
+  if (id !== undefined) return id;
+  throw new Ending(EXIT.notFound, `there is no task "${given}"`);
+}
+
+async function tryFindTaskId(client: Client, given: string): Promise<string | undefined> {
+  const whole = await orUndefined(client.getTask(given));
+  if (whole) return whole.id;
+  return theOne(
+    (await taskIds(client)).filter((id) => id.startsWith(given)),
+    given,
+  );
+}
+
+/** A request that was decided already: told by the beginning of its task's id. */
+async function findClosed(client: Client, given: string): Promise<string | undefined> {
+  const bare = given.replace(/^input-/, "");
+  const tasks = (await taskIds(client)).filter(
+    (id) => bare !== "" && (id.startsWith(bare) || bare.startsWith(`${id}-`)),
+  );
+  if (tasks.length > 1) throw ambiguous(given, tasks);
+  const task: TaskView | undefined = tasks[0] === undefined ? undefined : await client.getTask(tasks[0]);
+  const ids = task?.requests.map(({ id }) => id).filter((id) => begins(id, given)) ?? [];
+  return theOne(ids, given);
+}
+
+/** `input-` may be left out. */
+function begins(id: string, beginning: string): boolean {
+  return beginning !== "" && (id.startsWith(beginning) || id.replace(/^input-/, "").startsWith(beginning));
+}
+
+function theOne(ids: readonly string[], given: string): string | undefined {
+  if (ids.length > 1) throw ambiguous(given, ids);
+  return ids[0];
+}
+
+function ambiguous(given: string, ids: readonly string[]): Ending {
+  return new Ending(EXIT.notFound, `"${given}" begins ${ids.length} ids; say more of it:\n  ${ids.join("\n  ")}`);
+}
+
+function taskIds(client: Client): Promise<string[]> {
+  return collect(async (cursor) => {
+    const { tasks, nextCursor } = await client.listTasks({ limit: PAGE, ...cursor });
+    return { items: tasks.map(({ id }) => id), nextCursor };
+  });
+}
+
+type PageOf<T> = { readonly items: readonly T[]; readonly nextCursor: string | undefined };
+
+export async function collect<T>(read: (cursor: { cursor?: string }) => Promise<PageOf<T>>): Promise<T[]> {
+  const all: T[] = [];
+  let cursor: { cursor?: string } = {};
+  for (;;) {
+    const { items, nextCursor } = await read(cursor);
+    all.push(...items);
+    if (nextCursor === undefined || all.length >= LOOKED_AT_MAX) return all;
+    cursor = { cursor: nextCursor };
+  }
+}
+
+async function orUndefined<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof ClientError && error.status === 404) return undefined;
+    throw error;
+  }
+}

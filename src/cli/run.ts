@@ -1,0 +1,59 @@
+/** `holdpoint run`: sends a message, follows the work, and asks the person at the terminal, if there is one. */
+import type { RequestView } from "../client/client.ts";
+import { type ConnectFlags, type Connection, connect } from "./connect.ts";
+import { Ending, EXIT, type ExitCode } from "./exit.ts";
+import { endOf, type Followed, followTask, interrupt } from "./follow.ts";
+import { type Terminal, toJsonLine } from "./terminal.ts";
+import { COMMAND, followUps, summary } from "./words.ts";
+
+export interface RunFlags extends ConnectFlags {
+  /** Milliseconds, or false for `--no-wait`; absent: ask here, or come back at a pause. */
+  readonly wait?: number | false;
+  readonly json?: boolean;
+}
+
+export async function runCommand(
+  agent: string,
+  message: string,
+  flags: RunFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const connection = await connect(flags, terminal, true);
+  const interrupted = interrupt();
+  try {
+    const task = await connection.client.submit({ agent, message });
+    const atPause = flags.wait === false ? "return" : terminal.isInteractive ? "ask" : flags.wait ? "wait" : "return";
+    const waitMs = flags.wait === false ? undefined : flags.wait;
+    const options = { task, afterSeq: 0, atPause, waitMs, isQuiet: flags.json === true } as const;
+    const followed = await Promise.race([followTask(connection, terminal, options), interrupted]).catch((error) => {
+      if (error instanceof Ending && error.exitCode === EXIT.interrupted)
+        tellOfInterrupt(terminal, connection, task.id);
+      throw error;
+    });
+    tellEnd(terminal, connection, task.id, followed);
+    if (flags.json) terminal.out(toJsonLine(await connection.client.getTask(task.id)));
+    return endOf(followed);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** What a person needs to know when the command is over and the work is not. */
+export function tellEnd(terminal: Terminal, { suffix }: Connection, taskId: string, followed: Followed): void {
+  if (followed.type === "waiting") tellOpen(terminal, followed.open, suffix);
+  if (followed.type === "timed-out") {
+    terminal.note(`The time is up; the task goes on.   ${COMMAND} show ${taskId}${suffix}\n`);
+  }
+}
+
+function tellOpen({ note, paint }: Terminal, open: readonly RequestView[], suffix: string): void {
+  for (const request of open) {
+    note(`${paint.yellow("◷")} ${summary(request.title)} waits for a person (${request.risk} risk)\n`);
+    for (const command of followUps(request, suffix)) note(`    ${command}\n`);
+  }
+}
+
+function tellOfInterrupt({ note }: Terminal, { isLocal, suffix }: Connection, taskId: string): void {
+  const what = isLocal ? "it goes on when a server or a command opens this folder" : "it goes on at the server";
+  note(`\nThe task is not canceled; ${what}.   ${COMMAND} cancel ${taskId}${suffix}\n`);
+}
