@@ -73,7 +73,7 @@ async function openAgent(
 }
 
 async function openCodeAgent(
-  { name, module }: CodeAgentConfig,
+  { name, module, requiresApproval }: CodeAgentConfig,
   policy: Omit<Agent, "think" | "tools">,
   tools: Toolbox,
   { store, clock }: AgentParts,
@@ -86,7 +86,7 @@ async function openCodeAgent(
     const text = `agents.${name}: the default export of ${module} must be defineAgent(…)`;
     throw new HoldpointError("config-invalid", text);
   }
-  return createCodeAgent(name, definition, { ...policy, store, clock, tools });
+  return createCodeAgent(name, definition, { ...policy, store, clock, tools, requiresApproval });
 }
 
 function toolsOf(

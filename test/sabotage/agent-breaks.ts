@@ -80,6 +80,50 @@ export const AGENT_BREAKS: readonly Break[] = [
     replace: "if (task.turns.length >= iterationsMax + 1000) {",
     caughtBy: ["runtime"],
   },
+  // Agents that are functions.
+  {
+    name: "code agent: another call under a known key",
+    file: "src/runtime/code-run.ts",
+    find: "if (isSame(recorded, kindOf(tool), wanted)) return recorded;",
+    replace: "return recorded;",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "code agent: tools that a module brings along are not gated",
+    file: "src/runtime/code-agent.ts",
+    find: "definition.tools.map((tool) => ({ ...tool, gated: true }))",
+    replace: "definition.tools",
+    caughtBy: ["runtime"],
+  },
+  {
+    name: "code agent: a denied call answers",
+    file: "src/runtime/code-history.ts",
+    find: "return failed(toDenial(key, how.decision));",
+    replace: "return { ok: true, value: null };",
+    caughtBy: ["runtime"],
+  },
+  // Configuration.
+  {
+    name: "config: take unknown keys",
+    file: "src/config/section.ts",
+    find: "for (const entry of this.#entries.values()) this.#checkKey(entry);",
+    replace: "",
+    caughtBy: ["config"],
+  },
+  {
+    name: "config: ungated interpreters",
+    file: "src/config/dangers.ts",
+    find: "if (!tool.config.enabled || isGated(tool, agents)) continue;",
+    replace: "continue;",
+    caughtBy: ["config"],
+  },
+  {
+    name: "config: an agent does not gate its tools",
+    file: "src/config/gates.ts",
+    find: "const gated = byTool || agent.requiresApproval;",
+    replace: "const gated = byTool;",
+    caughtBy: ["config"],
+  },
   // Models.
   {
     name: "provider: take duplicate keys in arguments",

@@ -18,6 +18,7 @@ export const SUITES = {
   postgres: ["test/postgres"],
   scenarios: ["test/scenarios"],
   models: ["src/models"],
+  config: ["src/config"],
   tools: ["src/tools"],
   mcp: ["test/mcp/hostile.test.ts"],
   "safety-commands": ["test/safety/commands.test.ts"],
