@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Script } from "../src/config/config.ts";
 import { createScriptedModel } from "../src/models/scripted.ts";
@@ -33,6 +34,8 @@ const SCRIPT: Script = {
 };
 const SYNCS = 1000;
 const WARM_UP = 200;
+/** Latency is that of a node that is not busy with the end of the last task. */
+const REST_MS = 2;
 
 interface Measured {
   readonly pause: Summary;
@@ -95,6 +98,7 @@ async function measureOneByOne(path: string, synchronous: "normal" | "full", tas
     await world.start(open);
     starts.push(performance.now() - decidedMs);
     await over;
+    await sleep(REST_MS);
   }
   await world.close();
   const after = (durationsMs: readonly number[]) => summarize({ durationsMs: durationsMs.slice(WARM_UP), wallMs: 1 });

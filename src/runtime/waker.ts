@@ -8,7 +8,7 @@
 import { isFault } from "../errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Lease, Leases, Retry } from "../store/store.ts";
-import type { TaskKey } from "../task/event.ts";
+import { nameOf, type TaskKey } from "../task/event.ts";
 import { LeaseLost, RetryLater } from "./runtime.ts";
 
 export interface Waker {
@@ -38,6 +38,7 @@ const BACKOFF_MAX_MS = 30_000;
 export class SqlWaker implements Waker {
   readonly #options: Required<SqlWakerOptions>;
   readonly #active = new Map<Lease, Promise<void>>();
+  readonly #busy = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #stopped = new AbortController();
   #nap = new AbortController();
@@ -54,8 +55,9 @@ export class SqlWaker implements Waker {
     };
   }
 
-  hint(): void {
-    this.#nap.abort(AWAKE);
+  hint(key: TaskKey): void {
+    // Whoever works on it looks at it again before he gives it back, and then everything due is looked for.
+    if (!this.#busy.has(nameOf(key))) this.#nap.abort(AWAKE);
   }
 
   start(advance: (lease: Lease) => Promise<void>): void {
@@ -79,7 +81,8 @@ export class SqlWaker implements Waker {
       const free = concurrency - this.#active.size;
       const taken = free > 0 ? await leases.claimDue(free, leaseMs, this.#working()).catch(noneIfDown) : [];
       for (const lease of taken) this.#run(lease, advance);
-      if (taken.length === 0 || this.#active.size >= concurrency) await clock.sleep(pollMs, this.#nap.signal);
+      // Fewer than there was room for: that was all.
+      if (taken.length < free || this.#active.size >= concurrency) await clock.sleep(pollMs, this.#nap.signal);
     }
   }
 
@@ -90,10 +93,12 @@ export class SqlWaker implements Waker {
   #run(lease: Lease, advance: (lease: Lease) => Promise<void>): void {
     const work = this.#advance(lease, advance).finally(() => {
       this.#active.delete(lease);
+      this.#busy.delete(nameOf(lease.key));
       // Somebody may be waiting for the slot.
       this.#nap.abort(AWAKE);
     });
     this.#active.set(lease, work);
+    this.#busy.add(nameOf(lease.key));
   }
 
   async #advance(lease: Lease, advance: (lease: Lease) => Promise<void>): Promise<void> {
