@@ -80,7 +80,8 @@ export class Runner {
     const effect = Object.values(claimed.task.effects).find((candidate) => candidate.token === token);
     if (!effect) return;
     const idempotencyKey = effect.requestId ?? `${task.key.id}-${call.callId}`;
-    const finished = await this.#act(claimed.task, tool, effect, { facts, idempotencyKey, signal });
+    const headers = this.#runtime.headersOf(task.key);
+    const finished = await this.#act(claimed.task, tool, effect, { facts, idempotencyKey, signal, headers });
     if (finished.outcome === "unknown") {
       await this.#doubt({ ...round, task: claimed.task }, tool, call, effect, facts, finished.why);
       return;

@@ -492,6 +492,29 @@ describe("a message", () => {
   });
 });
 
+describe("headers of a client", () => {
+  test("reach the tool and nothing else: not the log, and not the next task", async () => {
+    const { ran, store, start } = open((list) => [refund(list, { gated: false })], [{ tool: "refund", args: {} }]);
+    const node = start();
+    const order = { tenant: TENANT, agent: "assistant", principal: client };
+    const message = (messageId: string) => ({ messageId, role: "user" as const, parts: [{ text: "go" }] });
+    const secret = "a-secret-of-the-client";
+    const sent = [
+      await node.runtime.submit({ ...order, message: message("m1"), headers: { "x-user": secret } }),
+      await node.runtime.submit({ ...order, message: message("m2") }),
+    ];
+    const ids = sent.map((each) => (each.ok ? each.task.key.id : ""));
+    for (const id of ids) await reaches(node.runtime, id, isOver);
+    const got = Object.fromEntries(ran.map(({ idempotencyKey, headers }) => [idempotencyKey, headers]));
+    expect(got).toEqual({ [`${ids[0]}-call-1-1`]: { "x-user": secret }, [`${ids[1]}-call-1-1`]: {} });
+    for (const id of ids) {
+      expect(JSON.stringify((await store.read({ tenant: TENANT, id })).events)).not.toContain(secret);
+    }
+    expect(node.runtime.headersOf({ tenant: TENANT, id: ids[0] ?? "" })).toEqual({});
+    await node.stop();
+  });
+});
+
 describe("what cannot go on", () => {
   test("a task whose agent keeps failing ends after five attempts and says why", async () => {
     const { store, agents } = open((list) => [refund(list)], []);

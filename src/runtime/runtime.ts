@@ -60,6 +60,9 @@ export interface RuntimeParts {
   readonly agents: Agents;
 }
 
+/** Credentials of a client, by their names: never shown, hashed or logged. */
+type Headers = Readonly<Record<string, string>>;
+
 interface Folded {
   readonly task: Task | undefined;
   readonly head: string | undefined;
@@ -78,6 +81,7 @@ export class Runtime {
   readonly #cache = new Map<string, Folded>();
   readonly #listeners = new Set<(task: Task) => void>();
   readonly #textListeners = new Set<(text: LiveText) => void>();
+  readonly #headers = new Map<string, Headers>();
 
   constructor({ store, clock, ids, agents }: RuntimeParts) {
     this.store = store;
@@ -112,6 +116,8 @@ export class Runtime {
     readonly contextId?: string;
     readonly principal: Principal;
     readonly message: Message;
+    /** For tools that forward some by name. Kept in memory only: a restart forgets them. */
+    readonly headers?: Headers;
   }): Promise<Outcome> {
     const nowMs = this.#clock.nowMs();
     const { agent, principal, message, contextId = this.#ids.uuid(nowMs) } = order;
@@ -121,7 +127,12 @@ export class Runtime {
       throw new HoldpointError("agent-missing", `there is no agent "${agent}"; there are: ${names}`);
     }
     const key = { tenant: order.tenant, id: this.#ids.uuid(nowMs) };
+    if (order.headers) rememberNewest(this.#headers, nameOf(key), order.headers);
     return this.execute(key, [{ type: "submit", agent, contextId, principal, message, mode: known.mode }]);
+  }
+
+  headersOf(key: TaskKey): Headers {
+    return this.#headers.get(nameOf(key)) ?? {};
   }
 
   /**
@@ -245,13 +256,18 @@ export class Runtime {
     const known = this.#cache.get(name);
     // Two readers may finish out of order; the longer log wins.
     if ((known?.task?.version ?? 0) > (folded.task?.version ?? 0)) return;
-    this.#cache.delete(name);
-    this.#cache.set(name, folded);
-    if (this.#cache.size <= CACHE_MAX) return;
-    for (const oldest of this.#cache.keys()) {
-      this.#cache.delete(oldest);
-      break;
-    }
+    if (folded.task?.end) this.#headers.delete(name);
+    rememberNewest(this.#cache, name, folded);
+  }
+}
+
+function rememberNewest<T>(map: Map<string, T>, name: string, value: T): void {
+  map.delete(name);
+  map.set(name, value);
+  if (map.size <= CACHE_MAX) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    break;
   }
 }
 

@@ -31,7 +31,8 @@ export function taskRoutes(parts: ApiParts): Hono<AppEnv> {
       const { principal } = c.var.caller;
       const order = { tenant: principal.tenant, agent, principal, ...defined({ contextId }) };
       const parts = [{ text: message }];
-      const result = await runtime.submit({ ...order, message: { messageId, role: "user", parts } });
+      const headers = forwardedHeaders(c);
+      const result = await runtime.submit({ ...order, headers, message: { messageId, role: "user", parts } });
       if (!result.ok) return refused(c, result.refusal);
       return showTask(c, runtime, result.task.key, result.events.length > 0 ? 201 : 200);
     })
@@ -48,6 +49,14 @@ export function taskRoutes(parts: ApiParts): Hono<AppEnv> {
       const result = await runtime.cancel(key, c.var.caller.principal);
       return result.ok ? showTask(c, runtime, key) : refused(c, result.refusal);
     });
+}
+
+const FORWARD = "x-forward-";
+
+/** `X-Forward-<Name>` of a client, as `<name>`; which of them a tool gets is the configuration's matter. */
+function forwardedHeaders(c: Context): Record<string, string> {
+  const all = Object.entries(c.req.header()).filter(([name]) => name.startsWith(FORWARD));
+  return Object.fromEntries(all.map(([name, value]) => [name.slice(FORWARD.length), value]));
 }
 
 /** `<id>` or `<id>:<verb>`. */
