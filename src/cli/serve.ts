@@ -1,4 +1,5 @@
 /** `holdpoint dev` and `holdpoint serve`: open everything, start the server, stay up, drain on SIGTERM. */
+import type { AgentConfig } from "../config/config.ts";
 import { type GateRow, listGates } from "../config/gates.ts";
 import { systemClock } from "../ports/clock.ts";
 import { systemIds } from "../ports/ids.ts";
@@ -47,6 +48,7 @@ export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags, ter
   const withdraw = announceServer(folder, server.url);
   terminal.out(`Holdpoint ready on ${server.url}\n`);
   if (mode === "dev") await present(holdpoint, terminal, flags, server.url);
+  else await tellOpen(holdpoint, terminal, flags, ({ task }) => task.checkpoint.autoResumeHitl);
 
   await aborted(stopping);
   server.drain();
@@ -57,9 +59,9 @@ export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags, ter
 
 /** What is here, how to reach it, and what waits already. */
 async function present(holdpoint: Holdpoint, terminal: Terminal, flags: ServeFlags, url: string): Promise<void> {
-  const { config, isDemo, runtime, store } = holdpoint;
+  const { config, isDemo, runtime } = holdpoint;
   const { out } = terminal;
-  const suffix = flags.data === DATA_FOLDER ? "" : ` --data ${flags.data}`;
+  const suffix = suffixOf(flags);
   const models = [...config.llms].map(([name, { type }]) =>
     type === "scripted" ? `${name} (scripted: no key, no network)` : `${name} (${type})`,
   );
@@ -76,17 +78,33 @@ async function present(holdpoint: Holdpoint, terminal: Terminal, flags: ServeFla
     ])}\n`,
   );
   announce(runtime, terminal, suffix);
-  const { items } = await store.listOpenRequests({ tenant: OWNER.tenant });
-  for (const { taskId, n } of items) {
-    const { task } = await runtime.load({ tenant: OWNER.tenant, id: taskId });
-    const record = task && findRequest(task, requestId(taskId, n));
-    if (task && record) tellRequest(terminal, task, record, suffix);
-  }
-  if (!isDemo || items.length > 0) return;
+  const open = await tellOpen(holdpoint, terminal, flags, () => true);
+  if (!isDemo || open > 0) return;
   const messageId = systemIds.uuid(systemClock.nowMs());
   const message = { messageId, role: "user", parts: [{ text: `${DEMO_MESSAGE}.` }] } as const;
   out(`The demo begins: "${DEMO_MESSAGE}."\n`);
   await runtime.submit({ tenant: OWNER.tenant, agent: DEMO_AGENT, principal: OWNER, message });
+}
+
+/** Announces what is open, the oldest first; answers how much there is. It never decides. */
+async function tellOpen(
+  { config, runtime, store }: Holdpoint,
+  terminal: Terminal,
+  flags: ServeFlags,
+  isWanted: (agent: AgentConfig) => boolean,
+): Promise<number> {
+  const { items } = await store.listOpenRequests({ tenant: OWNER.tenant });
+  for (const { taskId, n, agent } of items) {
+    const known = config.agents.get(agent);
+    const { task } = await runtime.load({ tenant: OWNER.tenant, id: taskId });
+    const record = task && findRequest(task, requestId(taskId, n));
+    if (task && record && known && isWanted(known)) tellRequest(terminal, task, record, suffixOf(flags));
+  }
+  return items.length;
+}
+
+function suffixOf({ data }: ServeFlags): string {
+  return data === DATA_FOLDER ? "" : ` --data ${data}`;
 }
 
 function describeGates(gates: readonly GateRow[]): string {
