@@ -75,7 +75,7 @@ function parseAny(text: string): Parsed {
 
 /** `name=value` pairs against the properties of a schema. */
 export function parseSets(properties: Readonly<Record<string, Schema>>, sets: readonly string[]): Parsed {
-  const values: Record<string, Json> = {};
+  const values: [name: string, value: Json][] = [];
   for (const set of sets) {
     const at = set.indexOf("=");
     if (at < 1) return { problem: `--set ${set}: write name=value` };
@@ -83,7 +83,8 @@ export function parseSets(properties: Readonly<Record<string, Schema>>, sets: re
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const parsed = parseField(schema ?? { type: "string" }, set.slice(at + 1));
     if ("problem" in parsed) return { problem: `${name}: ${parsed.problem}` };
-    values[name] = parsed.value;
+    values.push([name, parsed.value]);
   }
-  return { value: values satisfies JsonObject };
+  // Not by assignment: a name like "__proto__" is a name, and the server says no to it.
+  return { value: Object.fromEntries(values) satisfies JsonObject };
 }

@@ -37,7 +37,7 @@ export function createTerminal(): Terminal {
   };
 }
 
-export function createPaint(hasColour: boolean): Paint {
+function createPaint(hasColour: boolean): Paint {
   const paint = (code: number) => (text: string) => (hasColour ? `\u001b[${code}m${text}\u001b[0m` : text);
   // Every name of CODES gets its function.
   return Object.fromEntries(Object.entries(CODES).map(([name, code]) => [name, paint(code)])) as Paint;

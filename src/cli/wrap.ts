@@ -4,6 +4,7 @@
  */
 
 const COLUMNS_MIN = 20;
+const TAB_COLUMNS = 8;
 const WIDE = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE4F\uFF00-\uFF60]|\p{Emoji_Presentation}/u;
 
 /** Without `columns` nobody wraps it; a terminal that does not know its width says 0. */
@@ -28,7 +29,7 @@ function wrapLine(line: string, width: number): string[] {
   let current = "";
   let used = 0;
   for (const character of line) {
-    const size = WIDE.test(character) ? 2 : 1;
+    const size = character === "\t" ? TAB_COLUMNS : WIDE.test(character) ? 2 : 1;
     if (used + size > width) {
       lines.push(current);
       current = mark;

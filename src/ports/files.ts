@@ -5,7 +5,6 @@ import {
   existsSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -48,12 +47,4 @@ export function writePrivateFile(path: string, text: string): void {
 
 export function removeFile(path: string): void {
   rmSync(path, { force: true });
-}
-
-export function listFolder(path: string): readonly string[] {
-  return readdirSync(path).sort();
-}
-
-export function removeFolder(path: string): void {
-  rmSync(path, { recursive: true, force: true });
 }

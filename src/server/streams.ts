@@ -8,7 +8,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Principal } from "../task/request.ts";
 
 const HEARTBEAT_MS = 15_000;
-export const STREAM_BYTES_MAX = 1024 * 1024;
+const STREAM_BYTES_MAX = 1024 * 1024;
 const STREAMS_PER_PRINCIPAL_MAX = 100;
 
 export interface Outlet {

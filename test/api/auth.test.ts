@@ -94,12 +94,14 @@ test.each([
 describe("another tenant", () => {
   test("gets the same answer for what is not there and for what is not its own", async () => {
     const { taskId, requestId } = await startTask(world, "janitor");
+    const question = (await startTask(world, "asker")).requestId;
     const token = tokenOf("stranger");
     const ask = async (method: string, path: string, body?: unknown) => {
       const response = await world.call(method, path, { token, body });
       return [response.status, await response.text()];
     };
     const decision = { decision: "deny" };
+    const misfit = { decision: "answer", values: {} };
     const missing = "01990000-0000-7000-8000-000000000000";
     for (const [method, mine, none, body] of [
       ["GET", `/api/tasks/${taskId}`, `/api/tasks/${missing}`, undefined],
@@ -107,6 +109,8 @@ describe("another tenant", () => {
       ["POST", `/api/tasks/${taskId}:cancel`, `/api/tasks/${missing}:cancel`, {}],
       ["GET", `/api/requests/${requestId}`, `/api/requests/input-${missing}-1`, undefined],
       ["POST", `/api/requests/${requestId}/decision`, `/api/requests/input-${missing}-1/decision`, decision],
+      // An answer that does not fit must not tell that there is a question.
+      ["POST", `/api/requests/${question}/decision`, `/api/requests/input-${missing}-1/decision`, misfit],
     ] as const) {
       const answer = await ask(method, mine, body);
       expect(answer).toEqual(await ask(method, none, body));
