@@ -31,6 +31,12 @@ export class PostgresBed implements Bed {
     return bare;
   }
 
+  async settle(): Promise<void> {
+    const pool = this.#pool(1);
+    for (const statement of ["vacuum (analyze)", "checkpoint"]) await pool.query(statement);
+    await pool.end();
+  }
+
   async measureSize(): Promise<Size> {
     const pool = this.#pool(1);
     const number = async (sql: string) => Number(Object.values((await pool.query(sql)).rows[0] ?? {})[0]);

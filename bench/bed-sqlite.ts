@@ -25,6 +25,12 @@ export class SqliteBed implements Bed {
     return new SqliteBare(openFull(this.address.path));
   }
 
+  async settle(): Promise<void> {
+    const db = openFull(this.address.path);
+    db.exec("pragma wal_checkpoint(truncate)");
+    db.close();
+  }
+
   async measureSize(): Promise<Size> {
     const db = openFull(this.address.path);
     db.exec("pragma wal_checkpoint(truncate)");

@@ -14,6 +14,8 @@ export interface Bed {
   open(clock?: Clock): Promise<Store>;
   /** The schema must be there. While a store has it open, SQLite lets the bare one in between two commits. */
   openBare(): Promise<Bare>;
+  /** After much was written: what the database would tidy up sooner or later is done. */
+  settle(): Promise<void>;
   measureSize(): Promise<Size>;
 }
 

@@ -53,6 +53,7 @@ export async function becomeReady(address: BedAddress): Promise<void> {
 
 export async function attend(plan: AttendPlan): Promise<Attended> {
   const bed = await openBed(plan.address);
+  await bed.settle();
   const store = await bed.open();
   const node = startMeasured(store, createAgents());
   await store.listOpenRequests({ tenant: TENANT, limit: PAGE });

@@ -110,6 +110,11 @@ export class Runtime {
     return { task: folded.task, nowMs };
   }
 
+  /** The task as this node last saw it, without asking the store; undefined when it does not remember it. */
+  peek(key: TaskKey): Task | undefined {
+    return this.#cache.get(nameOf(key))?.task;
+  }
+
   async submit(order: {
     readonly tenant: string;
     readonly agent: string;

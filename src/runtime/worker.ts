@@ -7,7 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Lease } from "../store/store.ts";
 import { OPEN_REQUESTS_MAX } from "../task/ask.ts";
 import type { Command } from "../task/command.ts";
-import { nameOf } from "../task/event.ts";
+import { nameOf, type TaskKey } from "../task/event.ts";
 import { advanceLog } from "../task/log.ts";
 import { next, type Step } from "../task/next.ts";
 import type { RequestDraft } from "../task/request.ts";
@@ -83,7 +83,7 @@ export class Worker {
     let version = 0;
     let idle = 0;
     for (let steps = 0; steps < STEPS_MAX; steps++) {
-      const { task, nowMs } = await this.#runtime.load(key);
+      const { task, nowMs } = await this.#look(key, version);
       if (!task || isOver(task)) return;
       const agent = this.#runtime.agents.get(task.agent);
       if (version === 0 && agent) await enter(agent);
@@ -109,6 +109,15 @@ export class Worker {
       else if (step.type === "settle") await this.#runner.settle(round, step.effect);
       else await this.#record(round, step);
     }
+  }
+
+  /**
+   * What this worker has just appended it need not read again: if somebody else appended since, the next append finds
+   * it, and a task that looks at rest but is not stays due.
+   */
+  async #look(key: TaskKey, version: number): Promise<{ task: Task | undefined; nowMs: number }> {
+    const seen = version > 0 ? this.#runtime.peek(key) : undefined;
+    return seen && seen.version > version ? { task: seen, nowMs: seen.updatedAtMs } : this.#runtime.load(key);
   }
 
   /** Until something is appended, the next deadline passes, or the worker stops. */
