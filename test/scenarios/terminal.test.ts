@@ -152,6 +152,18 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining("You chose: 2024.")]);
   });
 
+  test("what is typed for something else answers no question", async () => {
+    const ana = run("Which reports may go?");
+    for (let i = 0; i < 30; i++) await ana.typeWords(`1${ENTER}`);
+    await ana.saw(/The agent asks/);
+    for (let i = 0; i < 15; i++) await ana.typeWords(`2${ENTER}`);
+    await ana.saw(/3 none of them/);
+    await sleep(300);
+    expect(ana.process.stdout).not.toContain("answered by");
+    ana.type(ESCAPE);
+    expect((await ana.exited).code).toBe(10);
+  });
+
   test("when somebody else decides, the question goes away by itself", async () => {
     const server = new HoldpointProcess(["serve", "--port", "0"], { cwd: folder.path });
     await server.url();
