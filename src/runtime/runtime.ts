@@ -13,9 +13,10 @@ import { callDigest } from "../task/digest.ts";
 import { type Message, nameOf, type TaskEvent, type TaskKey } from "../task/event.ts";
 import { canonicalJson, findJsonProblem, type JsonObject } from "../task/json.ts";
 import { advanceLog, replay } from "../task/log.ts";
-import { type ApprovalRequest, type Principal, parseRequestId, type Request, type ToolFacts } from "../task/request.ts";
+import { type Principal, parseRequestId, type Request, type ToolFacts } from "../task/request.ts";
 import { rowsOf } from "../task/rows.ts";
-import { findRequest, type Task } from "../task/task.ts";
+import { findRequest, type RequestRecord, type Task } from "../task/task.ts";
+import type { Lost } from "../task/verdict.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Agents, findTool } from "./agent.ts";
 import { draftApproval } from "./drafts.ts";
@@ -26,8 +27,14 @@ const CONFLICTS_MAX = 200;
 const CACHE_MAX = 1000;
 
 export type Outcome =
-  | { readonly ok: true; readonly task: Task; readonly events: readonly TaskEvent[] }
-  | { readonly ok: false; readonly refusal: Refusal };
+  | {
+      readonly ok: true;
+      readonly task: Task;
+      readonly events: readonly TaskEvent[];
+      /** Answers of one message that came too late, beside those that counted. */
+      readonly lost?: readonly Lost[];
+    }
+  | { readonly ok: false; readonly refusal: Refusal; readonly lost?: readonly Lost[] };
 
 /** What a person sends to a request, before the tool has said what edited arguments would do. */
 export type Answer = Omit<Choice, "requestId" | "edited"> & { readonly editedArgs?: JsonObject };
@@ -153,16 +160,49 @@ export class Runtime {
     const { task } = loaded.folded;
     const record = task && findRequest(task, requestId);
     if (!task || !record) return unknown;
-    const { request } = record;
-    // Whoever says no says no to whatever it is; only an approval must fit what would run.
-    const approves = request.kind === "approval" && answer.choice === "approve" && !record.decision;
-    const unable = approves ? await this.#askAgainIfChanged(task, request) : undefined;
+    const unable = await this.#askAgainIfChanged(task, record, answer);
     if (unable) return unable;
-    const edited = await this.#prepareEdit(task, request, answer);
-    if (edited && "refusal" in edited) return edited;
-    const { editedArgs: _args, ...rest } = answer;
-    const choice: Choice = { requestId: request.id, ...rest, ...(edited ? { edited } : {}) };
+    const choice = await this.#toChoice(task, record, answer);
+    if ("refusal" in choice) return choice;
     return this.#execute(key, [{ type: "choose", choice, principal }], undefined, loaded);
+  }
+
+  /**
+   * A message that answers requests of its task, by their ids: an invalid answer refuses all, one that lost its race is
+   * told (`lost`) beside those that counted.
+   */
+  async answer(
+    key: TaskKey,
+    message: Message,
+    answers: readonly (Answer & { readonly requestId: string })[],
+    principal: Principal,
+  ): Promise<Outcome> {
+    const loaded = await this.#load(key);
+    const { task } = loaded.folded;
+    if (!task) return { ok: false, refusal: { code: "task-unknown" } };
+    const choices: Choice[] = [];
+    for (const { requestId, ...answer } of answers) {
+      const record = findRequest(task, requestId);
+      if (!record) return { ok: false, refusal: { code: "request-unknown", requestId } };
+      const choice = await this.#toChoice(task, record, answer);
+      if ("refusal" in choice) return choice;
+      choices.push(choice);
+    }
+    const command: Command = { type: "receive", message, principal, choices };
+    // Nothing is asked again for a message that would be refused whatever its tools say.
+    const rehearsal = advanceLog(task, [command], { key, nowMs: loaded.nowMs, epoch: this.store.epoch });
+    if (!rehearsal.ok && !rehearsal.lost) return rehearsal;
+    for (const { requestId, ...answer } of answers) {
+      const record = findRequest(task, requestId);
+      const unable = record && (await this.#askAgainIfChanged(task, record, answer));
+      if (unable) return unable;
+    }
+    return this.#execute(key, [command], undefined, loaded);
+  }
+
+  /** What a message gave when it was sent before; the same id with another body is refused. Undefined: it is new. */
+  findRepeated(key: TaskKey, message: Message, principal: Principal): Promise<Outcome | undefined> {
+    return this.#findEarlier(key, [{ type: "receive", message, principal, choices: [] }]);
   }
 
   /** A message to a task that is under way. */
@@ -187,7 +227,8 @@ export class Runtime {
       // What was sent before gives what it gave then, even if the task would say no by now.
       if (!result.ok) return (await this.#findEarlier(key, commands)) ?? result;
       if (!result.task) return { ok: false, refusal: { code: "task-unknown" } };
-      if (result.events.length === 0) return { ok: true, task: result.task, events: [] };
+      const { lost } = result;
+      if (result.events.length === 0) return { ok: true, task: result.task, events: [], lost };
 
       const entries = toEntries(key, folded.head, result.events);
       const rows = rowsOf(result.task, result.events, result.blobs);
@@ -196,7 +237,7 @@ export class Runtime {
       if (appended === "appended") {
         this.#remember(key, { task: result.task, head: entries.at(-1)?.hash });
         for (const listener of this.#listeners) listener(result.task);
-        return { ok: true, task: result.task, events: result.events };
+        return { ok: true, task: result.task, events: result.events, lost };
       }
       const earlier = await this.#findEarlier(key, commands);
       if (earlier) return earlier;
@@ -222,8 +263,13 @@ export class Runtime {
     return undefined;
   }
 
-  /** Answers why the request cannot be judged, if its tool cannot say what it would do. */
-  async #askAgainIfChanged(task: Task, request: ApprovalRequest): Promise<Outcome | undefined> {
+  /**
+   * Whoever says no says no to whatever it is; only an approval must fit what would run. Answers why the request cannot
+   * be judged, if its tool cannot say what it would do.
+   */
+  async #askAgainIfChanged(task: Task, record: RequestRecord, answer: Answer): Promise<Outcome | undefined> {
+    const { request } = record;
+    if (request.kind !== "approval" || answer.choice !== "approve" || record.decision) return undefined;
     const tool = findTool(this.agents, task, request.tool);
     // A tool that is gone refuses its calls when the task goes on.
     if (!tool) return undefined;
@@ -235,6 +281,13 @@ export class Runtime {
     const replaces = { requestId: request.id, state: "open" } as const;
     await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft, replaces }]);
     return undefined;
+  }
+
+  async #toChoice(task: Task, { request }: RequestRecord, answer: Answer) {
+    const edited = await this.#prepareEdit(task, request, answer);
+    if (edited && "refusal" in edited) return edited;
+    const { editedArgs: _args, ...rest } = answer;
+    return { requestId: request.id, ...rest, ...(edited ? { edited } : {}) } satisfies Choice;
   }
 
   async #prepareEdit(task: Task, request: Request, { editedArgs }: Answer) {

@@ -12,7 +12,7 @@ import {
   type RequestId,
 } from "./request.ts";
 import { findRequest, type RequestRecord, stateOf, type Task } from "./task.ts";
-import { accept, refuse, type Verdict } from "./verdict.ts";
+import { accept, type Lost, refuse, type Verdict } from "./verdict.ts";
 
 /** D1. An invalid choice refuses all; one that lost its race refuses alone, and the others count. */
 export function decideChoices(
@@ -23,7 +23,7 @@ export function decideChoices(
 ): Verdict {
   const facts: Fact[] = [];
   const seen = new Map<RequestId, Choice>();
-  let lost: Refusal | undefined;
+  const lost: Lost[] = [];
   for (const choice of choices) {
     const record = findRequest(task, choice.requestId);
     if (!record) return refuse({ code: "request-unknown", requestId: choice.requestId });
@@ -34,10 +34,12 @@ export function decideChoices(
     seen.set(choice.requestId, choice);
     const verdict = decideChoice(task, record, choice, principal, now);
     if (verdict.ok) facts.push(...verdict.facts);
-    else if (LOST.has(verdict.refusal.code)) lost ??= verdict.refusal;
+    else if (LOST.has(verdict.refusal.code)) lost.push({ requestId: choice.requestId, refusal: verdict.refusal });
     else return verdict;
   }
-  return lost && facts.length === 0 ? refuse(lost) : accept(...facts);
+  const [first] = lost;
+  if (!first) return accept(...facts);
+  return { ...(facts.length === 0 ? refuse(first.refusal) : accept(...facts)), lost };
 }
 
 const LOST: ReadonlySet<Refusal["code"]> = new Set([

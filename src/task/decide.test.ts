@@ -554,7 +554,7 @@ describe("each request takes one decision, ever", () => {
   test("after asking again the old request answers digest-differs, with its successor", () => {
     const again = andThen(asked, early, askAgain());
     for (const choice of ["approve", "deny"] as const) {
-      expect(decide(again, choose(1, choice), early)).toEqual({
+      expect(decide(again, choose(1, choice), early)).toMatchObject({
         ok: false,
         refusal: { code: "digest-differs", requestId: idOf(1), request: requestOf(again, 2) },
       });
@@ -626,13 +626,18 @@ describe("one message is one command", () => {
       { type: "message-received", decided: [idOf(2)] },
       { type: "request-decided", requestId: idOf(2) },
     ]);
+    expect(decide(raced, receive("m2", part(1, "approve"), part(2, "approve")), early)).toMatchObject({
+      ok: true,
+      lost: [{ requestId: idOf(1), refusal: { code: "already-decided", decision: { principal: ben } } }],
+    });
   });
 
-  test("a message of which every part lost is refused with the first winner", () => {
+  test("a message of which every part lost is refused with the first winner, and tells all of them", () => {
     const raced = andThen(three, early, choose(1, "deny", {}, ben), choose(2, "deny", {}, ben));
     expect(decide(raced, receive("m2", part(1, "approve"), part(2, "approve")), early)).toMatchObject({
       ok: false,
       refusal: { code: "already-decided", decision: { requestId: idOf(1), principal: ben } },
+      lost: [{ requestId: idOf(1) }, { requestId: idOf(2) }],
     });
   });
 

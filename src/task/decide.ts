@@ -127,7 +127,7 @@ function decideReceive(task: Task, command: Command & { type: "receive" }, now: 
   }
   const verdict = decideChoices(task, choices, principal, now);
   if (!verdict.ok || verdict.facts.length === 0) return verdict;
-  return accept(received([...verdict.facts]), ...verdict.facts);
+  return { ...verdict, facts: [received([...verdict.facts]), ...verdict.facts] };
 }
 
 /** Nothing a model says can break the log: what cannot be taken is refused call by call. */

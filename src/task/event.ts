@@ -18,7 +18,11 @@ export function nameOf({ tenant, id }: TaskKey): string {
 export interface Message {
   readonly messageId: string;
   readonly role: "user" | "agent";
+  /** As A2A 1.0 writes them: `{text}`, `{data}`, `{raw}`, `{url}`. */
   readonly parts: readonly JsonObject[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
 }
 
 /** What the model wants to do. The id is ours; the model's own is kept beside it. */

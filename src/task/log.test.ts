@@ -32,7 +32,7 @@ describe("a log grows", () => {
   });
 
   test("by nothing when nothing is asked of it", () => {
-    expect(advanceLog(undefined, [], at(5))).toEqual({ ok: true, task: undefined, events: [], blobs: [] });
+    expect(advanceLog(undefined, [], at(5))).toEqual({ ok: true, task: undefined, events: [], blobs: [], lost: [] });
   });
 
   test("with time that never goes back, whatever a clock does", () => {

@@ -3,7 +3,7 @@ import type { Circumstances, Command, Refusal } from "./command.ts";
 import { decide } from "./decide.ts";
 import { EVENT_VERSION, type Fact, type TaskEvent, type TaskKey } from "./event.ts";
 import { evolve, type Task } from "./task.ts";
-import type { Blob } from "./verdict.ts";
+import type { Blob, Lost } from "./verdict.ts";
 
 export type Advance =
   | {
@@ -11,13 +11,15 @@ export type Advance =
       readonly task: Task | undefined;
       readonly events: readonly TaskEvent[];
       readonly blobs: readonly Blob[];
+      readonly lost: readonly Lost[];
     }
-  | { readonly ok: false; readonly refusal: Refusal };
+  | { readonly ok: false; readonly refusal: Refusal; readonly lost?: readonly Lost[] };
 
 /** Decides the commands one after the other; all count, or none. */
 export function advanceLog(task: Task | undefined, commands: readonly Command[], now: Circumstances): Advance {
   const events: TaskEvent[] = [];
   const blobs: Blob[] = [];
+  const lost: Lost[] = [];
   let current = task;
   for (const command of commands) {
     const verdict = decide(current, command, now);
@@ -28,8 +30,9 @@ export function advanceLog(task: Task | undefined, commands: readonly Command[],
       current = evolve(current, event, now.key);
     }
     blobs.push(...verdict.blobs);
+    lost.push(...(verdict.lost ?? []));
   }
-  return { ok: true, task: current, events, blobs };
+  return { ok: true, task: current, events, blobs, lost };
 }
 
 export function replay(key: TaskKey, events: readonly TaskEvent[], from?: Task): Task | undefined {
