@@ -14,6 +14,18 @@ import {
 
 export const listingsConformance: readonly StoreCase[] = [
   {
+    name: "a cursor that the store has not given out is refused in words",
+    async run(store) {
+      for (const cursor of ["", "x", "[1]", "e30", '{"a":1}']) {
+        const query = { tenant: "default", cursor };
+        const refused = { code: "usage-invalid" };
+        await assert.rejects(store.listOpenRequests(query), refused);
+        await assert.rejects(store.listByDeadline(query), refused);
+        await assert.rejects(store.listTasks(query), refused);
+      }
+    },
+  },
+  {
     name: "open requests are listed oldest first, by agent and kind, in stable pages",
     async run(store) {
       for (let i = 0; i < 5; i++) await pause(store, `t${i}`);

@@ -11,10 +11,10 @@ import {
   SqliteQueryCompiler,
   sql,
 } from "kysely";
-import { HoldpointError } from "../errors.ts";
 import { type Digest, REQUEST_KINDS, type RequestKind } from "../task/request.ts";
 import type { TaskState } from "../task/task.ts";
 import {
+  foreignCursor,
   type OpenRequestRow,
   type Page,
   pageSize,
@@ -220,10 +220,7 @@ function decodeCursor(cursor: string | undefined): Place | undefined {
   } catch {
     // falls through to the fault below
   }
-  throw new HoldpointError(
-    "usage-invalid",
-    `the cursor "${cursor.slice(0, 40)}" is not one of ours; start without one`,
-  );
+  throw foreignCursor(cursor);
 }
 
 function toOpenRequest(row: RequestRow): OpenRequestRow {

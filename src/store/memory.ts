@@ -12,6 +12,7 @@ import {
   type AuditEntry,
   type AuditTrail,
   type Entry,
+  foreignCursor,
   type Lease,
   type OpenRequestRow,
   type Page,
@@ -274,7 +275,7 @@ type Place = readonly [value: number, taskId: string, n: number];
 
 /** Goes on after the place of the last item, wherever rows have come and gone since. */
 function page<T>(rows: readonly T[], query: { limit?: number; cursor?: string }, placeOf: (row: T) => Place): Page<T> {
-  const after = query.cursor === undefined ? undefined : (JSON.parse(query.cursor) as Place);
+  const after = decodeCursor(query.cursor);
   const rest = rows
     .map((row) => ({ row, place: placeOf(row) }))
     .filter(({ place }) => after === undefined || comparePlaces(place, after) > 0)
@@ -285,6 +286,17 @@ function page<T>(rows: readonly T[], query: { limit?: number; cursor?: string },
     items: items.map(({ row }) => row),
     ...(last && items.length < rest.length ? { nextCursor: JSON.stringify(last.place) } : {}),
   };
+}
+
+function decodeCursor(cursor: string | undefined): Place | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const [value, taskId, n] = JSON.parse(cursor) as unknown[];
+    if (typeof value === "number" && typeof taskId === "string" && typeof n === "number") return [value, taskId, n];
+  } catch {
+    // falls through to the fault below
+  }
+  throw foreignCursor(cursor);
 }
 
 function comparePlaces(a: Place, b: Place): number {

@@ -262,8 +262,7 @@ function translate<T>(path: string, run: () => T): T {
 /** SQLite's primary result codes, and those of the file system, in our words. */
 export function toFault(path: string, cause: unknown): unknown {
   if (isFault(cause) || !(cause instanceof Error)) return cause;
-  const code =
-    "errcode" in cause ? Number(cause.errcode) & 0xff : "code" in cause ? cause.code : undefined;
+  const code = "errcode" in cause ? Number(cause.errcode) & 0xff : "code" in cause ? cause.code : undefined;
   const say = (fault: ConstructorParameters<typeof HoldpointError>[0], text: string) =>
     new HoldpointError(fault, `${path}: ${text} (${cause.message})`, { cause });
   switch (code) {

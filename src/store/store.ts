@@ -2,6 +2,7 @@
  * What is kept. The log is the authority; the rows beside it are implied by it and stand in the same transaction.
  * Its comments are the contract, and `conformance.ts` says the same in tests that every store runs.
  */
+import { HoldpointError } from "../errors.ts";
 import { chainHash } from "../task/digest.ts";
 import { encodeEvent, type TaskEvent, type TaskKey } from "../task/event.ts";
 import type { Digest, Outcome, RequestKind } from "../task/request.ts";
@@ -201,6 +202,14 @@ export function messageKey(principal: { issuer: string; name: string }, messageI
 function messageKeyOf(event: TaskEvent): string | undefined {
   if (event.type !== "task-submitted" && event.type !== "message-received") return undefined;
   return messageKey(event.principal, event.message.messageId);
+}
+
+/** A cursor is only good where it was given out. */
+export function foreignCursor(cursor: string): HoldpointError {
+  return new HoldpointError(
+    "usage-invalid",
+    `the cursor "${cursor.slice(0, 40)}" is not one of ours; start without one`,
+  );
 }
 
 export function pageSize(limit: number | undefined): number {

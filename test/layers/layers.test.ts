@@ -44,7 +44,13 @@ const PURE_PACKAGES: readonly { readonly file: string; readonly name: string; re
 ];
 
 /** Known breaches. One that is no longer needed fails the test, so that the list only holds what is true. */
-const EXCEPTIONS: readonly { readonly file: string; readonly rule: Rule; readonly reason: string }[] = [];
+const EXCEPTIONS: readonly { readonly file: string; readonly rule: Rule; readonly reason: string }[] = [
+  {
+    file: "src/ports/modules.ts",
+    rule: "reach",
+    reason: "which module an operator names, only its configuration tells",
+  },
+];
 
 const LINES_MAX = 500;
 const EMPTY_NAMES = /^(utils?|helpers?|commons?|types?|managers?|defaults?|impl)$/;
