@@ -46,7 +46,7 @@ const PURE_PACKAGES: readonly { readonly file: string; readonly name: string; re
 /** Known breaches. One that is no longer needed fails the test, so that the list only holds what is true. */
 const EXCEPTIONS: readonly { readonly file: string; readonly rule: Rule; readonly reason: string }[] = [
   {
-    file: "src/ports/modules.ts",
+    file: "ports/modules.ts",
     rule: "reach",
     reason: "which module an operator names, only its configuration tells",
   },
