@@ -19,10 +19,10 @@ export interface NodeParts {
   readonly waker?: Omit<SqlWakerOptions, "leases" | "clock">;
 }
 
-/** Nodes that share a database tell each other what is due; without it they find out by polling. */
+/** Nodes that share a database tell each other what has changed, and what is due; without it they find out by polling. */
 export interface Hints {
-  hint(key: TaskKey): void;
-  listen(onHint: (key: TaskKey) => void): Promise<void>;
+  hint(key: TaskKey, isDue: boolean): void;
+  listen(onHint: (key: TaskKey, isDue: boolean) => void): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -39,11 +39,13 @@ export function startNode({ store, clock, ids, agents, hints, waker: options }: 
   const sealer = new Sealer(store, clock);
   const forget = runtime.onChange((task) => {
     const atMs = wakeAtMs(task);
-    if (atMs === null) return;
-    waker.hint(task.key, atMs);
-    if (atMs <= task.updatedAtMs) hints?.hint(task.key);
+    if (atMs !== null) waker.hint(task.key, atMs);
+    hints?.hint(task.key, atMs !== null && atMs <= task.updatedAtMs);
   });
-  void hints?.listen((key) => waker.hint(key, 0));
+  void hints?.listen((key, isDue) => {
+    if (isDue) waker.hint(key, 0);
+    runtime.tellElsewhere(key);
+  });
   waker.start((lease) => worker.advance(lease));
   sealer.start();
   return {

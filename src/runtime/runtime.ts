@@ -87,6 +87,7 @@ export class Runtime {
   readonly #ids: Ids;
   readonly #cache = new Map<string, Folded>();
   readonly #listeners = new Set<(task: Task) => void>();
+  readonly #elsewhereListeners = new Set<(key: TaskKey) => void>();
   readonly #textListeners = new Set<(text: LiveText) => void>();
   readonly #headers = new Map<string, Headers>();
 
@@ -101,6 +102,16 @@ export class Runtime {
   onChange(listener: (task: Task) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Called when another node has changed a task, as far as it has told; answers how to stop. */
+  onElsewhere(listener: (key: TaskKey) => void): () => void {
+    this.#elsewhereListeners.add(listener);
+    return () => this.#elsewhereListeners.delete(listener);
+  }
+
+  tellElsewhere(key: TaskKey): void {
+    for (const listener of this.#elsewhereListeners) listener(key);
   }
 
   onText(listener: (text: LiveText) => void): () => void {

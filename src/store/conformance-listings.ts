@@ -81,6 +81,17 @@ export const listingsConformance: readonly StoreCase[] = [
       assert.deepEqual(await ids({ contextId: "c1" }), ["t1", "t3"]);
       assert.deepEqual(await ids({ state: "input-required" }), ["t1", "t2"]);
       assert.deepEqual(await ids({ contextId: "c1", state: "working" }), ["t3"]);
+      assert.deepEqual(await ids({ agent: "assistant" }), ["t1", "t2", "t3"]);
+      assert.deepEqual(await ids({ agent: "nobody" }), []);
+      const [newest] = (await store.listTasks({ tenant: "default", limit: 1 })).items;
+      assert.ok(newest);
+      const from = newest.updatedAtMs;
+      assert.ok((await ids({ changedFromMs: from })).includes(newest.taskId), "at that very time counts");
+      assert.deepEqual(await ids({ changedFromMs: from + 1 }), []);
+      assert.equal(await store.countTasks({ tenant: "default" }, 10), 3);
+      assert.equal(await store.countTasks({ tenant: "default" }, 2), 2);
+      assert.equal(await store.countTasks({ tenant: "default", contextId: "c1", agent: "assistant" }, 10), 2);
+      assert.equal(await store.countTasks({ tenant: "elsewhere" }, 10), 0);
       const seen: string[] = [];
       for (let cursor: { cursor?: string } = {}; ; ) {
         const page = await store.listTasks({ tenant: "default", limit: 1, ...cursor });

@@ -48,6 +48,19 @@ export const logConformance: readonly StoreCase[] = [
     },
   },
   {
+    name: "how long many logs are is read at once, in the order asked",
+    async run(store) {
+      await pause(store, "t1");
+      await commit(store, keyOf("t2"), submit("m2", "c"));
+      assert.deepEqual(
+        await store.readVersions([keyOf("t2"), keyOf("nobody"), keyOf("t1"), keyOf("t2")]),
+        [1, 0, 3, 1],
+      );
+      assert.deepEqual(await store.readVersions([{ ...keyOf("t1"), tenant: "elsewhere" }]), [0]);
+      assert.deepEqual(await store.readVersions([]), []);
+    },
+  },
+  {
     name: "an append at a stale version is a conflict and changes nothing",
     async run(store) {
       const key = await pause(store, "t1");

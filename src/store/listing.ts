@@ -19,6 +19,7 @@ import {
   type Page,
   pageSize,
   type RequestQuery,
+  type TaskFilter,
   type TaskListRow,
   type TaskQuery,
 } from "./store.ts";
@@ -90,6 +91,11 @@ export class ListingBuilder {
 
   tasks(): Tasks {
     return this.#db.selectFrom("tasks").select(TASK_COLUMNS).where("tenant", "=", slot<string>("tenant"));
+  }
+
+  /** How many rows `tasks` has. */
+  count(tasks: Tasks) {
+    return this.#db.selectFrom(tasks.as("listed")).select(sql<number>`count(*)`.as("total"));
   }
 
   /** One query for all of `arms`, in no order. */
@@ -180,20 +186,45 @@ export async function listByDeadline(
 export async function listTasks(
   builder: ListingBuilder,
   run: RunQuery,
-  { tenant, contextId, state, limit, cursor }: TaskQuery,
+  { limit, cursor, ...filter }: TaskQuery,
 ): Promise<Page<TaskListRow>> {
   const size = pageSize(limit);
   const after = decodeCursor(cursor);
   const rows = await run(
-    builder.bind("tasks", { tenant, contextId, state, ...after, limit: size + 1 }, () => {
-      let query = builder.tasks();
-      if (contextId !== undefined) query = query.where("context_id", "=", slot<string>("contextId"));
-      if (state !== undefined) query = query.where("state", "=", slot<TaskState>("state"));
+    builder.bind("tasks", { ...valuesOf(filter), ...after, limit: size + 1 }, () => {
+      let query = filterTasks(builder, filter);
       if (after) query = query.where(sql<boolean>`(updated_at, pk) < (${slot("value")}, ${slot("pk")})`);
       return query.orderBy("updated_at", "desc").orderBy("pk", "desc").limit(slot<number>("limit"));
     }),
   );
   return toPage(rows, size, toTaskListRow, ({ updated_at, pk }) => ({ value: updated_at, pk }));
+}
+
+export async function countTasks(
+  builder: ListingBuilder,
+  run: RunQuery,
+  filter: TaskFilter,
+  max: number,
+): Promise<number> {
+  const [row] = await run(
+    builder.bind("count", { ...valuesOf(filter), limit: max }, () =>
+      builder.count(filterTasks(builder, filter).limit(slot<number>("limit"))),
+    ),
+  );
+  return Number(row?.total ?? 0);
+}
+
+function valuesOf({ tenant, agent, contextId, state, changedFromMs }: TaskFilter): Values {
+  return { tenant, agent, contextId, state, changedFrom: changedFromMs };
+}
+
+function filterTasks(builder: ListingBuilder, { agent, contextId, state, changedFromMs }: TaskFilter): Tasks {
+  let query = builder.tasks();
+  if (agent !== undefined) query = query.where("agent", "=", slot<string>("agent"));
+  if (contextId !== undefined) query = query.where("context_id", "=", slot<string>("contextId"));
+  if (state !== undefined) query = query.where("state", "=", slot<TaskState>("state"));
+  if (changedFromMs !== undefined) query = query.where("updated_at", ">=", slot<number>("changedFrom"));
+  return query;
 }
 
 function toPage<Row, Item>(

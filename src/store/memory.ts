@@ -22,6 +22,7 @@ import {
   type Retry,
   type Seal,
   type Store,
+  type TaskFilter,
   type TaskListRow,
   type TaskQuery,
 } from "./store.ts";
@@ -112,6 +113,10 @@ export class MemoryStore implements Store {
     return this.#messages.get(`${tenant}\n${messageKey}`);
   }
 
+  async readVersions(keys: readonly TaskKey[]): Promise<readonly number[]> {
+    return keys.map((key) => this.#tasks.get(nameOf(key))?.events.length ?? 0);
+  }
+
   async readBlob(key: TaskKey, sha256: string): Promise<string | undefined> {
     return this.#tasks.get(nameOf(key))?.blobs.get(sha256);
   }
@@ -157,15 +162,21 @@ export class MemoryStore implements Store {
   }
 
   async listTasks(query: TaskQuery): Promise<Page<TaskListRow>> {
-    const { tenant, contextId, state } = query;
-    const rows = [...this.#tasks.values()]
+    return page(this.#listed(query), query, ({ updatedAtMs, taskId }) => [-updatedAtMs, taskId, 0]);
+  }
+
+  async countTasks(filter: TaskFilter, max: number): Promise<number> {
+    return Math.min(this.#listed(filter).length, max);
+  }
+
+  #listed({ tenant, agent, contextId, state, changedFromMs }: TaskFilter): TaskListRow[] {
+    return [...this.#tasks.values()]
       .filter(({ key }) => key.tenant === tenant)
-      .filter(
-        ({ row }) =>
-          (contextId === undefined || row.contextId === contextId) && (state === undefined || row.state === state),
-      )
+      .filter(({ row }) => agent === undefined || row.agent === agent)
+      .filter(({ row }) => contextId === undefined || row.contextId === contextId)
+      .filter(({ row }) => state === undefined || row.state === state)
+      .filter(({ row }) => changedFromMs === undefined || row.updatedAtMs >= changedFromMs)
       .map(({ key, row: { wakeAtMs: _wake, ...row }, events }) => ({ taskId: key.id, ...row, version: events.length }));
-    return page(rows, query, ({ updatedAtMs, taskId }) => [-updatedAtMs, taskId, 0]);
   }
 
   #openRequests(tenant: string): OpenRequestRow[] {

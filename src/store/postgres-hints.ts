@@ -26,7 +26,8 @@ export interface HintsOptions {
   readonly clock: Clock;
 }
 
-type OnHint = (key: TaskKey) => void;
+/** `isDue`: somebody must look at the task now; else it has only changed. */
+type OnHint = (key: TaskKey, isDue: boolean) => void;
 
 export class PostgresHints {
   readonly #url: string;
@@ -43,8 +44,8 @@ export class PostgresHints {
   }
 
   /** Passed on within `GATHER_MS`, each task once; dropped while there is no connection. */
-  hint({ tenant, id }: TaskKey): void {
-    const payload = JSON.stringify([tenant, id]);
+  hint({ tenant, id }: TaskKey, isDue: boolean): void {
+    const payload = JSON.stringify(isDue ? [tenant, id, 1] : [tenant, id]);
     if (this.#pending.size >= PENDING_MAX || Buffer.byteLength(payload) > PAYLOAD_BYTES_MAX) return;
     this.#pending.add(payload);
     this.#sending ??= this.#send();
@@ -94,9 +95,9 @@ export class PostgresHints {
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
     client.on("error", () => {}); // "end" follows
     client.on("notification", ({ processId, payload }) => {
-      const key = decodeHint(payload);
+      const hint = decodeHint(payload);
       // Our own come back too; whoever gave them knows already.
-      if (key && processId !== processIdOf(client)) onHint(key);
+      if (hint && processId !== processIdOf(client)) onHint(hint.key, hint.isDue);
     });
     try {
       await client.connect();
@@ -117,10 +118,10 @@ interface Connected {
 }
 
 /** Anyone on the database can notify, so it may be anything. */
-function decodeHint(payload: string | undefined): TaskKey | undefined {
+function decodeHint(payload: string | undefined): { key: TaskKey; isDue: boolean } | undefined {
   try {
-    const [tenant, id] = JSON.parse(payload ?? "") as unknown[];
-    return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
+    const [tenant, id, due] = JSON.parse(payload ?? "") as unknown[];
+    return typeof tenant === "string" && typeof id === "string" ? { key: { tenant, id }, isDue: due === 1 } : undefined;
   } catch {
     return undefined;
   }

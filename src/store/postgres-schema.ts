@@ -103,4 +103,10 @@ export const POSTGRES_MIGRATIONS: readonly Migration[] = [
       ${APPEND_FUNCTION}
     `,
   },
+  {
+    version: 2,
+    minReader: 1,
+    // A mount of an agent lists its tasks only.
+    sql: "create index tasks_by_agent on holdpoint.tasks (tenant, agent, updated_at, pk);",
+  },
 ];

@@ -17,6 +17,10 @@ const STATEMENTS = {
       left join holdpoint.events as event on event.tenant = $1 and event.task_id = $2 and seq > $3
     order by seq`,
   findMessage: "select task_id from holdpoint.events where tenant = $1 and message_hash = $2",
+  readVersions: `select coalesce(version, 0) as version
+    from unnest($1::text[], $2::text[]) with ordinality as wanted (tenant, id, place)
+      left join holdpoint.tasks on tasks.tenant = wanted.tenant and tasks.id = wanted.id
+    order by place`,
   readBlob: "select content from holdpoint.blobs where tenant = $1 and task_id = $2 and sha256 = $3",
   readRequest: "select status from holdpoint.requests where tenant = $1 and task_id = $2 and n = $3",
 

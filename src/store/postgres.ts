@@ -6,7 +6,7 @@ import { sha256 } from "../task/digest.ts";
 import { decodeEvent, type TaskKey } from "../task/event.ts";
 import type { Outcome } from "../task/request.ts";
 import type { Rows } from "../task/rows.ts";
-import { createBuilder, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
+import { countTasks, createBuilder, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
 import { encodeAppend, GUARD_FAILED, messageHash } from "./postgres-append.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { sqlState } from "./postgres-faults.ts";
@@ -26,6 +26,7 @@ import type {
   Retry,
   Seal,
   Store,
+  TaskFilter,
   TaskListRow,
   TaskQuery,
 } from "./store.ts";
@@ -96,6 +97,12 @@ export class PostgresStore implements Store {
     return row?.task_id;
   }
 
+  async readVersions(keys: readonly TaskKey[]): Promise<readonly number[]> {
+    const columns = [keys.map(({ tenant }) => tenant), keys.map(({ id }) => id)];
+    const rows = await this.#connection.query<{ version: number }>(POSTGRES.readVersions, columns);
+    return rows.map(({ version }) => version);
+  }
+
   async readBlob({ tenant, id }: TaskKey, sha256: string): Promise<string | undefined> {
     const [row] = await this.#connection.query<{ content: string }>(POSTGRES.readBlob, [tenant, id, sha256]);
     return row?.content;
@@ -137,6 +144,10 @@ export class PostgresStore implements Store {
 
   listTasks(query: TaskQuery): Promise<Page<TaskListRow>> {
     return listTasks(builder, this.#list, query);
+  }
+
+  countTasks(filter: TaskFilter, max: number): Promise<number> {
+    return countTasks(builder, this.#list, filter, max);
   }
 
   /** One sealer at a time; whoever finds another at work has nothing to do. */

@@ -100,4 +100,10 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
       insert into newest_seal values (0, 0);
     `,
   },
+  {
+    version: 2,
+    minReader: 1,
+    // A mount of an agent lists its tasks only.
+    sql: "create index tasks_by_agent on tasks (tenant, agent, updated_at);",
+  },
 ];

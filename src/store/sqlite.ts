@@ -7,7 +7,15 @@ import { decodeEvent, nameOf, type TaskEvent, type TaskKey } from "../task/event
 import type { Outcome } from "../task/request.ts";
 import type { ClosedRow, EffectRow, Rows } from "../task/rows.ts";
 import { LeaseTable } from "./lease-table.ts";
-import { createBuilder, encodeDigest, listByDeadline, listOpenRequests, listTasks, type RunQuery } from "./listing.ts";
+import {
+  countTasks,
+  createBuilder,
+  encodeDigest,
+  listByDeadline,
+  listOpenRequests,
+  listTasks,
+  type RunQuery,
+} from "./listing.ts";
 import { nextSeal } from "./seal.ts";
 import { SqliteConnection, type Synchronous, toFault, Undo } from "./sqlite-connection.ts";
 import { messageHash, prepareStatements, type Statements } from "./sqlite-statements.ts";
@@ -24,6 +32,7 @@ import type {
   Retry,
   Seal,
   Store,
+  TaskFilter,
   TaskListRow,
   TaskQuery,
 } from "./store.ts";
@@ -151,6 +160,11 @@ export class SqliteStore implements Store {
     return text(this.#connection.read(() => this.#sql.findMessage.get(hash, tenant))?.id);
   }
 
+  async readVersions(keys: readonly TaskKey[]): Promise<readonly number[]> {
+    const { readVersion } = this.#sql;
+    return this.#connection.read(() => keys.map(({ tenant, id }) => Number(readVersion.get(tenant, id)?.version ?? 0)));
+  }
+
   async readBlob({ tenant, id }: TaskKey, sha256: string): Promise<string | undefined> {
     return text(this.#connection.read(() => this.#sql.readBlob.get(tenant, id, sha256))?.content);
   }
@@ -210,6 +224,10 @@ export class SqliteStore implements Store {
 
   async listTasks(query: TaskQuery): Promise<Page<TaskListRow>> {
     return listTasks(builder, this.#run, query);
+  }
+
+  async countTasks(filter: TaskFilter, max: number): Promise<number> {
+    return countTasks(builder, this.#run, filter, max);
   }
 
   sealNext(limit: number): Promise<Seal | undefined> {

@@ -29,6 +29,9 @@ export interface TaskStore {
   /** The task that holds this message of a principal, for answering a repeated send. */
   findMessage(tenant: string, messageKey: string): Promise<string | undefined>;
 
+  /** How long each of these logs is, in their order; 0 for a task that is unknown. For whoever follows many. */
+  readVersions(keys: readonly TaskKey[]): Promise<readonly number[]>;
+
   /** A result that was too large for the log. */
   readBlob(key: TaskKey, sha256: string): Promise<string | undefined>;
 
@@ -109,10 +112,16 @@ export interface OpenRequestRow {
   readonly expiresAtMs: number | null;
 }
 
-export interface TaskQuery {
+export interface TaskFilter {
   readonly tenant: string;
+  readonly agent?: string;
   readonly contextId?: string;
   readonly state?: TaskState;
+  /** Only those that have changed at or after this time. */
+  readonly changedFromMs?: number;
+}
+
+export interface TaskQuery extends TaskFilter {
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -127,7 +136,7 @@ export interface TaskListRow {
   readonly updatedAtMs: number;
 }
 
-/** Keyset pages from indexes; no listing counts rows or gets slower with the number of tasks. */
+/** Keyset pages from indexes; no listing gets slower with the number of tasks. */
 export interface Listings {
   /** Oldest first. */
   listOpenRequests(query: RequestQuery): Promise<Page<OpenRequestRow>>;
@@ -135,6 +144,8 @@ export interface Listings {
   listByDeadline(query: Omit<RequestQuery, "agent" | "kind">): Promise<Page<OpenRequestRow>>;
   /** Newest change first. */
   listTasks(query: TaskQuery): Promise<Page<TaskListRow>>;
+  /** How many there are, counted up to `max`. */
+  countTasks(filter: TaskFilter, max: number): Promise<number>;
 }
 
 /** One link of the global chain, over all events that were new when it was made. */

@@ -15,27 +15,27 @@ describePostgres("PostgreSQL hints", (suite) => {
     const hints = new PostgresHints({ url, clock: systemClock });
     started.push(hints);
     const heard: string[] = [];
-    await hints.listen(({ tenant, id }) => heard.push(`${tenant}/${id}`));
+    await hints.listen(({ tenant, id }, isDue) => heard.push(`${tenant}/${id}${isDue ? "" : " (not due)"}`));
     return { hints, heard };
   }
 
   test("go to the other servers, each task once, and not back to who gave them", async () => {
     const [a, b] = [await start(), await start()];
-    for (let i = 0; i < 20; i++) a.hints.hint({ tenant: "default", id: `t${i % 2}` });
+    for (let i = 0; i < 20; i++) a.hints.hint({ tenant: "default", id: `t${i % 2}` }, true);
     await expect.poll(() => b.heard).toEqual(["default/t0", "default/t1"]);
-    b.hints.hint({ tenant: "other", id: "äöü 😀" });
-    await expect.poll(() => a.heard).toEqual(["other/äöü 😀"]);
+    b.hints.hint({ tenant: "other", id: "äöü 😀" }, false);
+    await expect.poll(() => a.heard).toEqual(["other/äöü 😀 (not due)"]);
   });
 
   test("are heard again after the server was away", async () => {
     const [a, b] = [await start(), await start()];
     await suite.server.stop("immediate");
-    a.hints.hint({ tenant: "default", id: "lost" });
+    a.hints.hint({ tenant: "default", id: "lost" }, true);
     await suite.server.start();
     await expect
       .poll(
         () => {
-          a.hints.hint({ tenant: "default", id: "t1" });
+          a.hints.hint({ tenant: "default", id: "t1" }, true);
           return b.heard;
         },
         { timeout: 10_000 },
@@ -50,7 +50,7 @@ describePostgres("PostgreSQL hints", (suite) => {
     await expect
       .poll(
         () => {
-          a.hints.hint({ tenant: "default", id: "t1" });
+          a.hints.hint({ tenant: "default", id: "t1" }, true);
           return b.heard;
         },
         { timeout: 10_000 },
@@ -64,14 +64,14 @@ describePostgres("PostgreSQL hints", (suite) => {
       suite.server.url,
       `notify holdpoint, 'no json'; notify holdpoint, '[1,2]'; notify holdpoint; notify holdpoint, '["a","b"]'`,
     );
-    await expect.poll(() => heard).toEqual(["a/b"]);
-    hints.hint({ tenant: "default", id: "x".repeat(9000) });
-    hints.hint({ tenant: "default", id: "t1" });
+    await expect.poll(() => heard).toEqual(["a/b (not due)"]);
+    hints.hint({ tenant: "default", id: "x".repeat(9000) }, true);
+    hints.hint({ tenant: "default", id: "t1" }, true);
   });
 
   test("stop at once, also while they cannot connect, and leave no connection", async () => {
     const { hints } = await start(suite.server.url.replace(/:\d+\//, ":1/"));
     await hints.stop();
-    hints.hint({ tenant: "default", id: "t1" });
+    hints.hint({ tenant: "default", id: "t1" }, true);
   });
 });
