@@ -38,6 +38,8 @@ export interface Answered {
   readonly bare: Summary;
 }
 
+/** At least as many as a store opens. */
+const CONNECTIONS = 16;
 const SETTLE_MS = 2000;
 const PAGE = 50;
 
@@ -80,6 +82,7 @@ export async function attend(plan: AttendPlan): Promise<Attended> {
 
   const sample = await sampleOpen(store, plan.tasks, plan.decisions * 5);
   const share = (i: number) => sample.slice(i * plan.decisions, (i + 1) * plan.decisions);
+  await warm(store);
   const decideBusy = summarize(await closedLoops(share(0), 16, (open) => approve(node.runtime, open)));
   await node.stop();
   await store.close();
@@ -103,6 +106,7 @@ async function compareDecisions(
   const dry = new Runtime({ ...parts, store: keepAppends(store, kept, true) });
   await closedLoops(theirs, 1, (open) => approve(dry, open));
   const runtime = new Runtime({ ...parts, store });
+  await warm(store);
   const product = await closedLoops(ours, atOnce, (open) => approve(runtime, open));
   const floor = await bare.run(
     kept.map((append) => [{ ...append, readsLog: true }]),
@@ -110,6 +114,11 @@ async function compareDecisions(
   );
   await store.close();
   return { product: summarize(product), bare: summarize(floor) };
+}
+
+/** As the bare one: every connection is open before the clock starts. */
+async function warm(store: Store): Promise<void> {
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => store.ping()));
 }
 
 /** Goes through the pages one by one, and begins again at the end. */

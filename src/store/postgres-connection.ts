@@ -9,6 +9,10 @@ import { HoldpointError } from "../errors.ts";
 import { endsSession, toFault } from "./postgres-faults.ts";
 
 const CONNECTIONS_MAX = 16;
+/** Workers share these; the others are for people, who must not queue behind them. */
+const WORKERS_CONNECTIONS_MAX = 6;
+/** Kept open: whoever decides after a quiet hour does not wait for a handshake. */
+const CONNECTIONS_MIN = 4;
 const CONNECT_MAX_MS = 5_000;
 const STATEMENT_MAX_MS = 30_000;
 const LOCK_WAIT_MAX_MS = 10_000;
@@ -38,6 +42,8 @@ export class PostgresConnection {
   readonly place: string;
   readonly #pool: pg.Pool;
   #closing: Promise<void> | undefined;
+  #working = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(url: string) {
     this.place = placeOf(url);
@@ -45,6 +51,7 @@ export class PostgresConnection {
       ...connectionOptions(url),
       types: NUMBERS,
       max: CONNECTIONS_MAX,
+      min: CONNECTIONS_MIN,
       idleTimeoutMillis: IDLE_MAX_MS,
       query_timeout: ANSWER_MAX_MS,
       onConnect: (client) => prepareSession(this.place, client),
@@ -57,6 +64,20 @@ export class PostgresConnection {
   /** One statement, which is a transaction of its own. */
   query: Run = <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[] = []) =>
     this.#use((run) => run<Row>(statement, values));
+
+  /** The same for a worker. */
+  queryAsWorker: Run = async <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[] = []) => {
+    if (this.#working < WORKERS_CONNECTIONS_MAX) this.#working++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await this.query<Row>(statement, values);
+    } finally {
+      const next = this.#waiting.shift();
+      // The place is handed on, so that nobody overtakes.
+      if (next) next();
+      else this.#working--;
+    }
+  };
 
   /** All of `work`, or nothing. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T> {

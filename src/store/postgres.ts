@@ -82,7 +82,8 @@ export class PostgresStore implements Store {
     if (entries.some(({ event }, i) => event.seq !== expected + i + 1)) return "conflict";
     const values = encodeAppend(key, expected, entries, rows, fence);
     try {
-      const [answer] = await this.#connection.query<{ result: AppendResult }>(POSTGRES.append, values);
+      const query = fence === undefined ? this.#connection.query : this.#connection.queryAsWorker;
+      const [answer] = await query<{ result: AppendResult }>(POSTGRES.append, values);
       return answer?.result ?? "conflict";
     } catch (error) {
       const state = sqlState(isFault(error) ? error.cause : error);
@@ -116,7 +117,7 @@ export class PostgresStore implements Store {
   async claimDue(limit: number, leaseMs: number, working: readonly Lease[]): Promise<readonly Lease[]> {
     type Row = { tenant: string; id: string; fence: number; attempts: number; abandoned: boolean };
     const { tenants, ids } = columnsOf(working);
-    const rows = await this.#connection.query<Row>(POSTGRES.claimDue, [limit, leaseMs, tenants, ids]);
+    const rows = await this.#connection.queryAsWorker<Row>(POSTGRES.claimDue, [limit, leaseMs, tenants, ids]);
     return rows.map(({ tenant, id, ...lease }) => ({ key: { tenant, id }, ...lease }));
   }
 
@@ -127,7 +128,7 @@ export class PostgresStore implements Store {
 
   async release({ key, fence }: Lease, retry?: Retry): Promise<void> {
     const values = [key.tenant, key.id, fence, retry?.afterMs ?? null, retry?.attempts ?? null];
-    await this.#connection.query(POSTGRES.release, values);
+    await this.#connection.queryAsWorker(POSTGRES.release, values);
   }
 
   #list: RunQuery = async <T>({ sql, parameters }: CompiledQuery<T>) =>
