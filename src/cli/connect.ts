@@ -88,6 +88,9 @@ export function partsOf(
     server: config.server,
     ids: systemIds,
     ownerToken: ownerToken(folder.path, env, systemIds),
+    serveDialects: new Map(
+      [...config.agents.values()].flatMap(({ name, serveDialect }) => (serveDialect ? [[name, serveDialect]] : [])),
+    ),
     onError: (error) => warn(error instanceof Error ? (error.stack ?? error.message) : String(error)),
     // Other nodes may share this database.
     ...(config.store?.type === "postgres" ? { lookAgainMs: LOOK_AGAIN_MS } : {}),

@@ -2,7 +2,6 @@
 import { Hono } from "hono";
 import type { Answer, Runtime } from "../runtime/runtime.ts";
 import type { RequestQuery } from "../store/store.ts";
-import type { Principal } from "../task/request.ts";
 import { projectRequest } from "../task/request-view.ts";
 import type { Task } from "../task/task.ts";
 import { DecisionBody, readBody } from "./api-body.ts";
@@ -12,6 +11,7 @@ import { invalid, refused, tooManyStreams, unknown } from "./api-refusals.ts";
 import { findValueProblem } from "./api-values.ts";
 import type { ApiParts } from "./app.ts";
 import { type AppEnv, requireScope } from "./auth.ts";
+import { isSelfApproval } from "./self-approval.ts";
 import type { Outlet } from "./streams.ts";
 
 type Decision = ReturnType<typeof DecisionBody.parse>;
@@ -50,7 +50,7 @@ export function requestRoutes({ runtime, streams, selfApproval, clock, lookAgain
       const id = c.req.param("id");
       const found = await findRecord(runtime, principal.tenant, id);
       if (!found) return unknown(c, "request");
-      if (selfApproval === "deny" && isSelfApproval(found, body, principal)) {
+      if (selfApproval === "deny" && isSelfApproval(found.task, toAnswer(body), principal)) {
         const message = "You asked for this, so someone else must approve it.";
         return c.json({ error: { code: "self-approval", message } }, 403);
       }
@@ -69,12 +69,6 @@ function findProblem({ task, record }: Found, body: Decision) {
   const { schema } = projectRequest(task, record);
   if (record.decision || body.decision !== "answer" || schema === null) return undefined;
   return findValueProblem(schema, body.values);
-}
-
-/** Running it again after a crash is an approval too. */
-function isSelfApproval({ task }: Found, body: Decision, { issuer, name }: Principal): boolean {
-  const approves = body.decision === "approve" || (body.decision === "answer" && body.values.outcome === "retry");
-  return approves && task.principal.issuer === issuer && task.principal.name === name;
 }
 
 function toAnswer({ decision, ...rest }: Decision): Answer {

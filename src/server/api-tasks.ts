@@ -12,6 +12,7 @@ import { projectTaskPage, readTask } from "./api-reading.ts";
 import { refused, tooManyStreams, unknown } from "./api-refusals.ts";
 import type { ApiParts } from "./app.ts";
 import { type AppEnv, requireScope } from "./auth.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
 import type { Outlet } from "./streams.ts";
 
 export function taskRoutes(parts: ApiParts): Hono<AppEnv> {
@@ -49,14 +50,6 @@ export function taskRoutes(parts: ApiParts): Hono<AppEnv> {
       const result = await runtime.cancel(key, c.var.caller.principal);
       return result.ok ? showTask(c, runtime, key) : refused(c, result.refusal);
     });
-}
-
-const FORWARD = "x-forward-";
-
-/** `X-Forward-<Name>` of a client, as `<name>`; which of them a tool gets is the configuration's matter. */
-function forwardedHeaders(c: Context): Record<string, string> {
-  const all = Object.entries(c.req.header()).filter(([name]) => name.startsWith(FORWARD));
-  return Object.fromEntries(all.map(([name, value]) => [name.slice(FORWARD.length), value]));
 }
 
 /** `<id>` or `<id>:<verb>`. */

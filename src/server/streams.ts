@@ -15,6 +15,8 @@ export interface Outlet {
   /** Aborts when the stream is over, whoever ended it. */
   readonly signal: AbortSignal;
   send(event: string, data: unknown): void;
+  /** Without a name, as A2A has it; a client that comes back says the last id that it has seen. */
+  sendFrame(id: string, data: unknown): void;
 }
 
 export class Streams {
@@ -81,8 +83,9 @@ function createBody(
     };
     // JSON has no raw newline: no value can end a frame or begin another.
     const send = (event: string, data: unknown) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const sendFrame = (id: string, data: unknown) => write(`id: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
     signal.addEventListener("abort", () => close(), { once: true });
-    void run({ signal, send }).then(() => close(), close);
+    void run({ signal, send, sendFrame }).then(() => close(), close);
     void beat(clock, signal, () => write(": still here\n\n"));
   };
   const cancel = () => {

@@ -1,19 +1,41 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SERVER_CONFIG, startTask, startWorld, TOKENS, type TokenName, tokenOf, type World } from "./world.ts";
 
-/** Every route, and the one scope that opens it. A route that is not here fails the test below. */
+/** A2A's routes, also with the tenant before the path. */
+const A2A_ROUTES = (["/a2a/:agent", "/a2a/:agent/:tenant"] as const).flatMap(
+  (prefix) =>
+    [
+      ["POST", `${prefix}/message:send`, ["task:submit", "decide"]],
+      ["POST", `${prefix}/message:stream`, ["task:submit", "decide"]],
+      ["GET", `${prefix}/tasks`, ["task:read"]],
+      ["GET", `${prefix}/tasks/:name`, ["task:read"]],
+      ["POST", `${prefix}/tasks/:name`, ["task:submit"]],
+      ["GET", `${prefix}/tasks/:name/pushNotificationConfigs`, ["task:submit"]],
+      ["POST", `${prefix}/tasks/:name/pushNotificationConfigs`, ["task:submit"]],
+      ["GET", `${prefix}/tasks/:name/pushNotificationConfigs/:config`, ["task:submit"]],
+      ["DELETE", `${prefix}/tasks/:name/pushNotificationConfigs/:config`, ["task:submit"]],
+      ["GET", `${prefix}/extendedAgentCard`, ["task:read"]],
+      ["GET", `${prefix}/card`, ["task:read"]],
+    ] as const,
+);
+
+/** Every route, and the scopes of which one opens it. A route that is not here fails the test below. */
 const ROUTES = [
-  ["GET", "/api/requests", "task:read"],
-  ["GET", "/api/requests:watch", "task:read"],
-  ["GET", "/api/requests/:id", "task:read"],
-  ["POST", "/api/requests/:id/decision", "decide"],
-  ["GET", "/api/agents", "task:read"],
-  ["GET", "/api/tasks", "task:read"],
-  ["POST", "/api/tasks", "task:submit"],
-  ["GET", "/api/tasks/:name", "task:read"],
-  ["POST", "/api/tasks/:name", "task:submit"],
+  ["GET", "/api/requests", ["task:read"]],
+  ["GET", "/api/requests:watch", ["task:read"]],
+  ["GET", "/api/requests/:id", ["task:read"]],
+  ["POST", "/api/requests/:id/decision", ["decide"]],
+  ["GET", "/api/agents", ["task:read"]],
+  ["GET", "/api/tasks", ["task:read"]],
+  ["POST", "/api/tasks", ["task:submit"]],
+  ["GET", "/api/tasks/:name", ["task:read"]],
+  ["POST", "/api/tasks/:name", ["task:submit"]],
+  ...A2A_ROUTES,
 ] as const;
-const OPEN = ["GET /healthz", "GET /readyz"];
+/** Its methods ask for scopes one by one: `test/a2a`. */
+const RPC = "POST /a2a/:agent";
+const CARDS = ["GET /.well-known/agent-card.json", "GET /a2a/:agent/.well-known/agent-card.json"];
+const OPEN = ["GET /healthz", "GET /readyz", ...CARDS];
 
 let world: World;
 beforeEach(() => {
@@ -21,14 +43,16 @@ beforeEach(() => {
 });
 afterEach(() => world.stop());
 
-const fill = (path: string) => path.replace(":id", "input-x-1").replace(":name", "x:cancel");
+const VALUES = { id: "input-x-1", name: "x:cancel", agent: "janitor", tenant: "default", config: "c" };
+const fill = (path: string) =>
+  Object.entries(VALUES).reduce((filled, [name, value]) => filled.replace(`:${name}`, value), path);
 
 test("every route is in the table", () => {
   const found = new Set(world.app.routes.filter(({ method }) => method !== "ALL").map((r) => `${r.method} ${r.path}`));
-  expect([...found].sort()).toEqual([...ROUTES.map(([method, path]) => `${method} ${path}`), ...OPEN].sort());
+  expect([...found].sort()).toEqual([...ROUTES.map(([method, path]) => `${method} ${path}`), RPC, ...OPEN].sort());
 });
 
-describe.each(ROUTES)("%s %s", (method, path, scope) => {
+describe.each(ROUTES)("%s %s", (method, path, opening) => {
   const body = method === "POST" ? { body: {} } : {};
 
   test.each([
@@ -46,7 +70,7 @@ describe.each(ROUTES)("%s %s", (method, path, scope) => {
   test.each(Object.entries(TOKENS))("with the token of %s asks for exactly its scope", async (name, { scopes }) => {
     const response = await world.call(method, fill(path), { token: tokenOf(name as TokenName), ...body });
     await response.body?.cancel();
-    const may = (scopes as readonly string[]).includes(scope);
+    const may = opening.some((scope) => (scopes as readonly string[]).includes(scope));
     expect(response.status === 403).toBe(!may);
     expect(response.status).not.toBe(401);
   });
