@@ -26,8 +26,8 @@ export function createScriptedModel(script: Script, clock: Clock): Model {
 function chooseLine(scenario: Scenario | undefined, prompt: Prompt): Line {
   if (!scenario) return { say: NO_MATCH };
   const turn = scenario.turns[prompt.turn - 1];
-  // After the last turn the task completes with its words, unless what they announced was denied.
-  if (!turn) return { say: (wasDenied(messagesOfTask(prompt)) ? undefined : scenario.turns.at(-1)?.say) ?? OVER };
+  // After the last turn the task completes with its words.
+  if (!turn) return { say: scenario.turns.at(-1)?.say ?? OVER };
   return turn.denied && wasDenied(messagesOfTask(prompt)) ? turn.denied : turn;
 }
 

@@ -66,7 +66,7 @@ async function tellOutcome(
       return { outcome: status.type, text: changed + (status.type === "failed" ? `Failed: ${text}` : text) };
     }
     case "answered":
-      return tellAnswer(how.decision);
+      return tellAnswer(how.decision, findRequest(task, how.decision.requestId)?.request.kind === "in-doubt");
     case "unknown":
       return { outcome: "unknown", text: `It was cut off: it may have run or not. ${tellClosed(how.decision)}` };
     case "not-run":
@@ -81,8 +81,8 @@ function tellEdit(task: Task, call: Call): string {
   return `Arguments were changed by ${decision.principal.name}: ${canonicalJson(decision.editedArgs)}\n`;
 }
 
-function tellAnswer(decision: Decision): Pick<ToolMessage, "outcome" | "text"> {
-  const inDoubt = inDoubtAnswer(decision);
+function tellAnswer(decision: Decision, isInDoubt: boolean): Pick<ToolMessage, "outcome" | "text"> {
+  const inDoubt = isInDoubt ? inDoubtAnswer(decision) : undefined;
   if (inDoubt === "done") return { outcome: "done", text: `${decision.principal.name} says that it was done.` };
   if (inDoubt === "failed") return { outcome: "failed", text: `${decision.principal.name} says that it failed.` };
   const values = Object.values(decision.values ?? {});

@@ -21,19 +21,28 @@ export function putAside(
 ): { readonly calls: Reply["calls"]; readonly blobs: readonly Blob[] } {
   const blobs: Blob[] = [];
   const kept = calls.map((call) => {
-    const name = agent.tools.get(call.tool)?.longArgument;
-    if (name === undefined || !isObject(call.args)) return call;
-    const value = call.args[name];
-    // Only we write references; one that a model has made up is no content.
-    if (isObject(value)) return { ...call, args: { ...call.args, [name]: null } };
-    if (typeof value !== "string" || !value.isWellFormed()) return call;
-    const bytes = Buffer.byteLength(value);
-    if (bytes < ASIDE_FROM_BYTES || bytes > ASIDE_BYTES_MAX) return call;
-    const blob = { sha256: sha256(value), text: value };
-    blobs.push(blob);
-    return { ...call, args: { ...call.args, [name]: { blob: blob.sha256, bytes } } };
+    const tool = agent.tools.get(call.tool);
+    if (!tool || !isObject(call.args)) return call;
+    const aside = putArgsAside(tool, call.args);
+    blobs.push(...aside.blobs);
+    return { ...call, args: aside.args };
   });
   return { calls: kept, blobs };
+}
+
+export function putArgsAside(
+  { longArgument: name }: Pick<Tool, "longArgument">,
+  args: JsonObject,
+): { readonly args: JsonObject; readonly blobs: readonly Blob[] } {
+  const value = name === undefined ? undefined : args[name];
+  if (name === undefined || value === undefined) return { args, blobs: [] };
+  // Only we write references; one that somebody else has made up is no content.
+  if (isObject(value)) return { args: { ...args, [name]: null }, blobs: [] };
+  if (typeof value !== "string" || !value.isWellFormed()) return { args, blobs: [] };
+  const bytes = Buffer.byteLength(value);
+  if (bytes < ASIDE_FROM_BYTES || bytes > ASIDE_BYTES_MAX) return { args, blobs: [] };
+  const blob = { sha256: sha256(value), text: value };
+  return { args: { ...args, [name]: { blob: blob.sha256, bytes } }, blobs: [blob] };
 }
 
 /** The arguments as the tool wants them. */

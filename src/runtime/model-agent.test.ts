@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { HoldpointError } from "../errors.ts";
 import { type Model, ModelBusy, ModelFailed, type ModelReply, type Prompt } from "../models/model.ts";
 import { systemClock } from "../ports/clock.ts";
 import { systemIds } from "../ports/ids.ts";
@@ -186,6 +187,26 @@ describe("what the model is told", () => {
     expect(toolTexts(world.model.prompts[1] as Prompt)).toEqual([["answered", "pg"]]);
   });
 
+  test("never of an answer that does not fit its question: it is refused, and the question stays open", async () => {
+    const schema = {
+      type: "object",
+      properties: { answer: { enum: ["a", "b"] } },
+      required: ["answer"],
+      additionalProperties: false,
+    };
+    const question = () => ({ title: "Which?", prompt: "Which?", schema });
+    const world = open([says("", call("ask_user"))], [tool("ask_user", true, null, { question })]);
+    const node = world.start();
+    const task = await reaches(node.runtime, await submit(node.runtime), isPaused);
+    for (const values of [{ outcome: "done" }, { answer: "c" }, {}]) {
+      await expect(decide(node.runtime, task, { choice: "answer", values })).rejects.toThrow("choice-invalid");
+    }
+    await decide(node.runtime, task, { choice: "answer", values: { answer: "b" } });
+    await reaches(node.runtime, task.key.id, isOver);
+    expect(toolTexts(world.model.prompts[1] as Prompt)).toEqual([["answered", "b"]]);
+    await node.stop();
+  });
+
   test("of a message that came while it was paused, with its next turn, and never of an answer as chat", async () => {
     const world = open([says("I will.", call("refund"))], [tool("refund", true)]);
     const node = world.start();
@@ -324,6 +345,21 @@ describe("a task that waits in its worker's slot", () => {
     await again.stop();
   });
 
+  test("survives a store that is away for a moment: its server has not stopped", async () => {
+    const world = open(asks, [tool("refund", true)], blocking);
+    const node = world.start();
+    const id = await submit(node.runtime);
+    const task = await reaches(node.runtime, id, isPaused);
+    const away = vi.spyOn(world.store, "read");
+    away.mockRejectedValue(new HoldpointError("store-unavailable", "away"));
+    await systemClock.sleep(1200);
+    away.mockRestore();
+    await systemClock.sleep(100);
+    await decide(node.runtime, task, { choice: "approve" });
+    expect((await reaches(node.runtime, id, isOver)).end?.message).toBe("Refunded.");
+    await node.stop();
+  });
+
   test("keeps the mode that it started with, whatever its agent says by now", async () => {
     const world = open(asks, [tool("refund", true)]);
     const node = world.start();
@@ -397,6 +433,17 @@ describe("an argument too long for the log", () => {
     expect(got).toEqual([{ path: "a", content }]);
     const [record] = task.requests;
     expect(record?.request).toMatchObject({ args: { path: "a", content: { bytes: content.length } } });
+  });
+
+  test("can be changed by a person, and stands beside the log again", async () => {
+    const got: JsonObject[] = [];
+    const edited = { path: "b", content: content.toUpperCase() };
+    const task = await play(open([says("I will.", call("write", { path: "a", content }))], [write(got)]), {
+      choice: "approve",
+      editedArgs: edited,
+    });
+    expect(got).toEqual([edited]);
+    expect(task.requests[0]?.decision?.editedArgs).toMatchObject({ path: "b", content: { bytes: content.length } });
   });
 
   test("is refused over 1 MiB, and a reference that the model has made up is no content", async () => {

@@ -8,7 +8,7 @@ import { commit, keyOf, reply, submit } from "../store/conformance-story.ts";
 import { MemoryStore } from "../store/memory.ts";
 import { SqliteStore } from "../store/sqlite.ts";
 import { replay } from "../task/log.ts";
-import type { Task } from "../task/task.ts";
+import type { RequestRecord, Task } from "../task/task.ts";
 import { createScriptedAgent } from "../testing/scripted-agent.ts";
 import type { Recovery } from "./agent.ts";
 import { findLoss } from "./recovery.ts";
@@ -46,6 +46,8 @@ async function workingTask(): Promise<Task> {
 }
 
 const NOW = 1_000_000;
+const open = { openedAtMs: 1, request: { id: "input-t1-1" } } as unknown as RequestRecord;
+const decided = { ...open, decision: { atMs: NOW - 60_000 } } as unknown as RequestRecord;
 const always: Recovery = { autoResume: true, resumeTimeoutMs: null };
 
 test.each<[string, Partial<Task>, Recovery, boolean, string | undefined]>([
@@ -59,6 +61,8 @@ test.each<[string, Partial<Task>, Recovery, boolean, string | undefined]>([
     "lost: the server stopped while this task was working, and it is not resumed (task.checkpoint)",
   ],
   ["had only been submitted", { version: 1 }, { autoResume: false, resumeTimeoutMs: null }, true, undefined],
+  ["waits for a person", { requests: [open] }, { autoResume: false, resumeTimeoutMs: 1 }, true, undefined],
+  ["was decided just then", { requests: [decided] }, { autoResume: false, resumeTimeoutMs: 1 }, true, undefined],
   ["was cut off just within the time", {}, { autoResume: true, resumeTimeoutMs: 60_000 }, true, undefined],
   [
     "was cut off too long ago",

@@ -15,9 +15,15 @@ export function findLoss(
     message: `lost: the server stopped while this task was ${message}`,
   });
   if (task.mode === "blocking" && openRequests(task).length > 0) return lost("waiting (hitl.mode blocking)");
-  if (!abandoned || !agent || task.version === 1) return undefined;
+  if (!abandoned || !agent || task.version === 1 || isAtRest(task)) return undefined;
   const { autoResume, resumeTimeoutMs } = agent.recovery;
   if (!autoResume) return lost("working, and it is not resumed (task.checkpoint)");
   if (resumeTimeoutMs === null || nowMs - task.updatedAtMs <= resumeTimeoutMs) return undefined;
   return lost(`working, longer ago than ${resumeTimeoutMs / 1000} s (task.checkpoint.recovery.resume_timeout)`);
+}
+
+/** It waits for a person, who has all the time that the request gives; or somebody has just decided. */
+function isAtRest(task: Task): boolean {
+  const isDecided = task.requests.some(({ decision }) => decision?.atMs === task.updatedAtMs);
+  return isDecided || openRequests(task).length > 0;
 }

@@ -25,6 +25,8 @@ const RESULT_BYTES_MAX = 4 * 1024 * 1024;
 /** Claim and outcome are worth waiting for a database that is away for a moment: otherwise a person must be asked. */
 const INSIST_TRIES_MAX = 5;
 const INSIST_RETRY_MS = 200;
+/** Cancel waits as long for what really happened. */
+const STOP_MAX_MS = 10_000;
 const CUT_OFF = "the worker stopped before it could write down the outcome";
 
 /** What one look at a task is made of. */
@@ -80,8 +82,9 @@ export class Runner {
     const effect = Object.values(claimed.task.effects).find((candidate) => candidate.token === token);
     if (!effect) return;
     const idempotencyKey = effect.requestId ?? `${task.key.id}-${call.callId}`;
-    const headers = this.#runtime.headersOf(task.key);
-    const finished = await this.#act(claimed.task, tool, effect, { facts, idempotencyKey, signal, headers });
+    const headers = this.#runtime.headersOf(task);
+    const forwarded = headers ? { headers } : { headersLost: true };
+    const finished = await this.#act(claimed.task, tool, effect, { facts, idempotencyKey, signal, ...forwarded });
     if (finished.outcome === "unknown") {
       await this.#doubt({ ...round, task: claimed.task }, tool, call, effect, facts, finished.why);
       return;
@@ -97,7 +100,26 @@ export class Runner {
     if (callDigest(scope, effect.requestId ?? "", tool.name, args, work.facts) !== effect.digest) {
       return { outcome: "failed", result: "not run: what would run is not what was claimed" };
     }
-    return runTool(tool, { ...work, args: await this.#whole(task, tool, args) });
+    return this.#runTool(tool, { ...work, args: await this.#whole(task, tool, args) });
+  }
+
+  /** Whoever does not stop when he is asked to is left alone; what became of it nobody knows. */
+  async #runTool(tool: Tool, work: Work): Promise<Finished> {
+    const { signal } = work;
+    const over = new AbortController();
+    const givenUp = new Promise<Finished>((resolve) => {
+      const giveUp = async () => {
+        await this.#clock.sleep(STOP_MAX_MS, over.signal);
+        resolve({ outcome: "unknown", why: "it was asked to stop and did not" });
+      };
+      if (signal.aborted) void giveUp();
+      else signal.addEventListener("abort", () => void giveUp(), { once: true, signal: over.signal });
+    });
+    try {
+      return await Promise.race([runTool(tool, work), givenUp]);
+    } finally {
+      over.abort();
+    }
   }
 
   #whole(task: Task, tool: Tool, args: JsonObject): Promise<JsonObject> {
@@ -222,7 +244,9 @@ async function runTool(tool: Tool, work: Work): Promise<Finished> {
     const problem = findJsonProblem(result, RESULT_BYTES_MAX);
     return { outcome, result: problem ? `the result cannot be kept: ${problem.pointer} ${problem.text}` : result };
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return { outcome: "failed", result: text.toWellFormed() };
+    const text = (error instanceof Error ? error.message : String(error)).toWellFormed();
+    // Nobody knows how far it had come when it was stopped.
+    if (work.signal.aborted) return { outcome: "unknown", why: `it was stopped: ${text}` };
+    return { outcome: "failed", result: text };
   }
 }

@@ -510,7 +510,72 @@ describe("headers of a client", () => {
     for (const id of ids) {
       expect(JSON.stringify((await store.read({ tenant: TENANT, id })).events)).not.toContain(secret);
     }
-    expect(node.runtime.headersOf({ tenant: TENANT, id: ids[0] ?? "" })).toEqual({});
+    await node.stop();
+  });
+
+  test("are gone after a restart, and the tool is told so instead of running as somebody else", async () => {
+    const { ran, start } = open((list) => [refund(list)], [{ tool: "refund", args: {} }]);
+    const node = start();
+    const message = { messageId: "m1", role: "user" as const, parts: [{ text: "go" }] };
+    const order = { tenant: TENANT, agent: "assistant", principal: client, message, headers: { "x-user": "secret" } };
+    const sent = await node.runtime.submit(order);
+    const id = sent.ok ? sent.task.key.id : "";
+    const task = await reaches(node.runtime, id, isPaused);
+    await node.stop();
+    const again = start();
+    await again.runtime.choose(TENANT, task.requests[0]?.request.id ?? "", { choice: "approve" }, ana);
+    await reaches(again.runtime, id, isOver);
+    expect(ran.map(({ headers, headersLost }) => [headers, headersLost])).toEqual([[undefined, true]]);
+    await again.stop();
+  });
+});
+
+describe("a tool that is stopped", () => {
+  const hasty = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 50, signal) };
+
+  test.each([
+    ["does not stop", () => new Promise<never>(() => {}), "it was asked to stop and did not"],
+    [
+      "breaks off",
+      ({ signal }: Work) =>
+        new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("ouch")))),
+      "it was stopped: ouch",
+    ],
+  ])("and %s has an outcome that nobody knows", async (_what, run, why) => {
+    const { store, agents } = open((list) => [refund(list, { gated: false, run })], [{ tool: "refund", args: {} }]);
+    const node = startNode({ store, clock: hasty, ids: systemIds, agents, waker: { pollMs: 20 } });
+    const sent = await submit(node.runtime);
+    const key = sent.ok ? sent.task.key : { tenant: TENANT, id: "" };
+    await reaches(node.runtime, key.id, ({ effects }) => Object.keys(effects).length > 0);
+    await node.runtime.cancel(key, ana);
+    const task = await reaches(node.runtime, key.id, isOver);
+    expect(Object.values(task.effects).map(({ status }) => status)).toEqual([{ type: "unknown", why }]);
+    expect(task.end?.message).toBe("Canceled by ana. Outcome unknown of: refund.");
+    await node.stop();
+  });
+});
+
+describe("the same message", () => {
+  test("to another agent or in another context is not the same", async () => {
+    const { store, agents } = open((list) => [refund(list)], []);
+    const other = createScriptedAgent("other", [], []);
+    const node = startNode({
+      store,
+      clock: systemClock,
+      ids: systemIds,
+      agents: new Map([...agents, ["other", other]]),
+    });
+    const message = { messageId: "m1", role: "user" as const, parts: [{ text: "go" }] };
+    const order = { tenant: TENANT, agent: "assistant", principal: client, message };
+    const first = await node.runtime.submit({ ...order, contextId: "c1" });
+    const same = await node.runtime.submit(order);
+    expect(same.ok && first.ok && same.task.key).toEqual(first.ok && first.task.key);
+    for (const wrong of [
+      { ...order, agent: "other" },
+      { ...order, contextId: "c2" },
+    ]) {
+      expect(await node.runtime.submit(wrong)).toMatchObject({ ok: false, refusal: { code: "message-reused" } });
+    }
     await node.stop();
   });
 });

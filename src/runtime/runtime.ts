@@ -20,7 +20,8 @@ import type { Lost } from "../task/verdict.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type Agents, findTool } from "./agent.ts";
 import { draftApproval } from "./drafts.ts";
-import { bringBack } from "./long-arguments.ts";
+import { bringBack, putArgsAside } from "./long-arguments.ts";
+import { findValueProblem } from "./values.ts";
 
 /** Each conflict means that somebody else got on; this many in a row means that something is broken. */
 const CONFLICTS_MAX = 200;
@@ -150,12 +151,20 @@ export class Runtime {
       throw new HoldpointError("agent-missing", `there is no agent "${agent}"; there are: ${names}`);
     }
     const key = { tenant: order.tenant, id: this.#ids.uuid(nowMs) };
-    if (order.headers) rememberNewest(this.#headers, nameOf(key), order.headers);
-    return this.execute(key, [{ type: "submit", agent, contextId, principal, message, mode: known.mode }]);
+    const forwards = Object.keys(order.headers ?? {});
+    if (order.headers && forwards.length > 0) rememberNewest(this.#headers, nameOf(key), order.headers);
+    const submit: Command = { type: "submit", agent, contextId, principal, message, mode: known.mode, forwards };
+    const outcome = await this.execute(key, [submit]);
+    if (!outcome.ok || outcome.events.length > 0) return outcome;
+    // The message was sent before; to somebody else, or elsewhere, it is not the same.
+    const { task } = outcome;
+    const isSame = task.agent === agent && (order.contextId === undefined || task.contextId === contextId);
+    return isSame ? outcome : { ok: false, refusal: { code: "message-reused", messageId: message.messageId } };
   }
 
-  headersOf(key: TaskKey): Headers {
-    return this.#headers.get(nameOf(key)) ?? {};
+  /** Undefined when the client sent some and this process does not have them (any more). */
+  headersOf({ key, forwards }: Task): Headers | undefined {
+    return this.#headers.get(nameOf(key)) ?? (forwards ? undefined : {});
   }
 
   /**
@@ -295,6 +304,9 @@ export class Runtime {
   }
 
   async #toChoice(task: Task, { request }: RequestRecord, answer: Answer) {
+    const problem =
+      request.kind === "input" && answer.values ? findValueProblem(request.schema, answer.values) : undefined;
+    if (problem) return invalid(request, problem.pointer, problem.text);
     const edited = await this.#prepareEdit(task, request, answer);
     if (edited && "refusal" in edited) return edited;
     const { editedArgs: _args, ...rest } = answer;
@@ -304,11 +316,12 @@ export class Runtime {
   async #prepareEdit(task: Task, request: Request, { editedArgs }: Answer) {
     if (editedArgs === undefined) return undefined;
     const tool = request.kind === "approval" ? findTool(this.agents, task, request.tool) : undefined;
-    const problem = findJsonProblem(editedArgs);
-    if (problem) return invalid(request, `/editedArgs${problem.pointer}`, problem.text);
     if (!tool) return invalid(request, "/editedArgs", "there is no tool whose arguments could be changed");
+    const { args, blobs } = putArgsAside(tool, editedArgs);
+    const problem = findJsonProblem(args);
+    if (problem) return invalid(request, `/editedArgs${problem.pointer}`, problem.text);
     const facts = await prepare(tool, editedArgs);
-    return typeof facts === "string" ? invalid(request, "/editedArgs", facts) : { args: editedArgs, facts };
+    return typeof facts === "string" ? invalid(request, "/editedArgs", facts) : { args, facts, blobs };
   }
 
   async #load(key: TaskKey): Promise<Loaded> {

@@ -32,6 +32,8 @@ export interface SqlWakerOptions {
 
 /** A reason of its own: without one, each abort would make an error with a stack. */
 const AWAKE = "awake";
+/** Taken at a time; bounds how long the event loop is held. */
+const CLAIM_MAX = 128;
 const BACKOFF_FIRST_MS = 250;
 const BACKOFF_MAX_MS = 30_000;
 
@@ -78,7 +80,7 @@ export class SqlWaker implements Waker {
     while (!this.#stopping.signal.aborted) {
       // A hint from here on cuts the nap short, so nothing that is due is slept over.
       this.#nap = new AbortController();
-      const free = concurrency - this.#active.size;
+      const free = Math.min(concurrency - this.#active.size, CLAIM_MAX);
       const taken = free > 0 ? await leases.claimDue(free, leaseMs, this.#working()).catch(noneIfDown) : [];
       for (const lease of taken) this.#run(lease, advance);
       // Fewer than there was room for: that was all.

@@ -38,6 +38,8 @@ export class Worker {
   readonly #waiting = new Map<string, AbortController>();
   readonly #stopping = new AbortController();
   readonly #pools = new Pools();
+  /** Tasks that this worker has been waiting for in a slot: coming back to one is no loss. */
+  readonly #slots = new Set<string>();
 
   constructor(parts: RunnerParts) {
     this.#runtime = parts.runtime;
@@ -45,6 +47,7 @@ export class Worker {
     this.#runner = new Runner(parts);
     this.#runtime.onChange((task) => {
       this.#waiting.get(nameOf(task.key))?.abort();
+      if (task.end) this.#slots.delete(nameOf(task.key));
       if (task.cancelRequestedBy || task.end) this.#running.get(nameOf(task.key))?.abort();
     });
   }
@@ -87,7 +90,8 @@ export class Worker {
       if (!task || isOver(task)) return;
       const agent = this.#runtime.agents.get(task.agent);
       if (version === 0 && agent) await enter(agent);
-      const loss = version === 0 ? findLoss(task, agent, lease, nowMs) : undefined;
+      const isNew = version === 0 && !this.#slots.has(nameOf(key));
+      const loss = isNew ? findLoss(task, agent, lease, nowMs) : undefined;
       if (!agent || loss) {
         const missing = { code: "agent-missing", message: `the agent "${task.agent}" is no longer configured` };
         await this.#runtime.execute(key, [{ type: "fail", ...(loss ?? missing) }], fence);
@@ -99,6 +103,7 @@ export class Worker {
       const step = nextStep(round, task);
       if (step.type === "rest") {
         if (task.mode !== "blocking" || this.#stopping.signal.aborted) return;
+        this.#slots.add(nameOf(key));
         await this.#waitInSlot(task, nowMs);
         version = -1; // looking again at the same pause is no idling
         steps = 0;

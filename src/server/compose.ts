@@ -19,7 +19,6 @@ import { openAgents } from "./agents.ts";
 export const CONFIG_FILE = "holdpoint.yaml";
 /** Beside those of the agents' pools: for tasks whose agent is gone. */
 const SPARE_WORKERS = 16;
-const WORKERS_MAX = 1024;
 /** As many as may queue for a pool; they hold a worker of the waker, not one of the pool. */
 const QUEUED_FOR_EACH = 64;
 
@@ -59,7 +58,7 @@ export async function openHoldpoint(options: HoldpointOptions): Promise<Holdpoin
       warn,
     });
     const pools = [...agents.values()].reduce((sum, { workerPool }) => sum + workerPool + QUEUED_FOR_EACH, 0);
-    const concurrency = Math.min(pools + SPARE_WORKERS, WORKERS_MAX);
+    const concurrency = pools + SPARE_WORKERS;
     const onFailure = (key: { readonly id: string }, error: unknown) =>
       warn(`task ${key.id}: ${error instanceof Error ? error.message : String(error)}`);
     const waker = { concurrency, onFailure };

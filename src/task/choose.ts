@@ -12,7 +12,7 @@ import {
   type RequestId,
 } from "./request.ts";
 import { findRequest, type RequestRecord, stateOf, type Task } from "./task.ts";
-import { accept, type Lost, refuse, type Verdict } from "./verdict.ts";
+import { accept, type Blob, type Lost, refuse, type Verdict } from "./verdict.ts";
 
 /** D1. An invalid choice refuses all; one that lost its race refuses alone, and the others count. */
 export function decideChoices(
@@ -22,6 +22,7 @@ export function decideChoices(
   now: Circumstances,
 ): Verdict {
   const facts: Fact[] = [];
+  const blobs: Blob[] = [];
   const seen = new Map<RequestId, Choice>();
   const lost: Lost[] = [];
   for (const choice of choices) {
@@ -33,13 +34,16 @@ export function decideChoices(
     if (twin) continue;
     seen.set(choice.requestId, choice);
     const verdict = decideChoice(task, record, choice, principal, now);
-    if (verdict.ok) facts.push(...verdict.facts);
-    else if (LOST.has(verdict.refusal.code)) lost.push({ requestId: choice.requestId, refusal: verdict.refusal });
+    if (verdict.ok) {
+      facts.push(...verdict.facts);
+      blobs.push(...(choice.edited?.blobs ?? []));
+    } else if (LOST.has(verdict.refusal.code)) lost.push({ requestId: choice.requestId, refusal: verdict.refusal });
     else return verdict;
   }
+  const accepted: Verdict = { ok: true, facts, blobs };
   const [first] = lost;
-  if (!first) return accept(...facts);
-  return { ...(facts.length === 0 ? refuse(first.refusal) : accept(...facts)), lost };
+  if (!first) return accepted;
+  return { ...(facts.length === 0 ? refuse(first.refusal) : accepted), lost };
 }
 
 const LOST: ReadonlySet<Refusal["code"]> = new Set([

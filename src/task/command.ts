@@ -14,7 +14,12 @@ export interface Choice {
   readonly reason?: string;
   readonly values?: JsonObject;
   /** Other arguments instead of those shown, with what the tool says they would do. */
-  readonly edited?: { readonly args: JsonObject; readonly facts: ToolFacts };
+  readonly edited?: {
+    readonly args: JsonObject;
+    readonly facts: ToolFacts;
+    /** What stands beside the log of them. */
+    readonly blobs?: readonly Blob[];
+  };
 }
 
 /** What a model wants to do; with a `problem` it could not be read, and is refused with these words. */
@@ -31,6 +36,8 @@ export type Command =
       readonly message: Message;
       /** How it waits for a person: put away, or in its worker's slot. */
       readonly mode?: "async" | "blocking";
+      /** Names of the headers that its client wants forwarded; their values never stand in the log. */
+      readonly forwards?: readonly string[];
     }
   /** One message is one command: its choices count together or not at all. */
   | {

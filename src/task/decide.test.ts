@@ -1013,7 +1013,7 @@ describe("an effect that was cut off", () => {
   test("is never reported as done or failed when the task fails", () => {
     const task = andThen(running, early, fail);
     expect(task.effects["call-1-1-1"]?.status).toEqual({ type: "unknown", why: "the task ended while it ran" });
-    expect(task.end).toEqual({ state: "failed", message: "broken", code: "test" });
+    expect(task.end).toEqual({ state: "failed", message: "broken Outcome unknown of: refund.", code: "test" });
   });
 });
 

@@ -88,7 +88,7 @@ export function decide(task: Task | undefined, command: Command, now: Circumstan
     case "fail":
       return accept(...wrapUp(task, task.principal), {
         type: "task-failed",
-        message: command.message,
+        message: `${command.message}${tellUnknown(task)}`,
         code: command.code,
       });
     default:
@@ -108,7 +108,9 @@ function decideSubmit(task: Task | undefined, command: Command & { type: "submit
   if (problem) return refuse({ code: "message-invalid", pointer: problem.pointer, detail: problem.text });
   const { agent, contextId, principal, message } = command;
   const mode = command.mode === "blocking" ? ({ mode: "blocking" } as const) : {};
-  return accept({ type: "task-submitted", agent, contextId, tenant: key.tenant, principal, message, ...mode });
+  const forwards = command.forwards?.length ? { forwards: command.forwards } : {};
+  const { tenant } = key;
+  return accept({ type: "task-submitted", agent, contextId, tenant, principal, message, ...mode, ...forwards });
 }
 
 function decideReceive(task: Task, command: Command & { type: "receive" }, now: Circumstances): Verdict {
@@ -176,12 +178,15 @@ function decideCancel(task: Task, principal: Principal): Verdict {
   const wish: Fact[] = task.cancelRequestedBy ? [] : [{ type: "cancel-requested", principal }];
   if (claimedEffects(task).length > 0) return accept(...wish);
   const by = task.cancelRequestedBy ?? principal;
-  const doubtful = Object.values(task.calls).filter((call) => isDoubtful(task, call));
-  const message =
-    doubtful.length === 0
-      ? `Canceled by ${by.name}.`
-      : `Canceled by ${by.name}. Outcome unknown of: ${doubtful.map(({ tool }) => tool).join(", ")}.`;
+  const message = `Canceled by ${by.name}.${tellUnknown(task)}`;
   return accept(...wish, ...wrapUp(task, by), { type: "task-canceled", message });
+}
+
+/** What nobody knows the outcome of stands in the last words of a task. */
+function tellUnknown(task: Task): string {
+  const running = new Set(claimedEffects(task).map(({ callId }) => callId));
+  const unknown = Object.values(task.calls).filter((call) => running.has(call.callId) || isDoubtful(task, call));
+  return unknown.length === 0 ? "" : ` Outcome unknown of: ${unknown.map(({ tool }) => tool).join(", ")}.`;
 }
 
 /** What must come to its end before a task, or a turn, can. */

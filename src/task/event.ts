@@ -53,6 +53,8 @@ export type Fact =
       readonly message: Message;
       /** Its worker waits in its slot for the answers; if that is lost, so is the task. Absent: it is put away. */
       readonly mode?: "blocking";
+      /** Names of headers that the client wants forwarded; their values are in the memory of its server only. */
+      readonly forwards?: readonly string[];
     }
   | {
       readonly type: "message-received";

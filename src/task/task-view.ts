@@ -2,6 +2,7 @@
 import { unreachable } from "../errors.ts";
 import type { FactType, Message, TaskEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
+import type { Request } from "./request.ts";
 import { describeDecision, projectDecision, projectRequest, type RequestView, toIso } from "./request-view.ts";
 import { type EndState, findCall, findEffect, findRequest, stateOf, type Task, type TaskState } from "./task.ts";
 
@@ -113,13 +114,14 @@ function describeEvent(task: Task, event: TaskEvent): Words {
     case "call-refused":
       return { ...aboutCall(task, event.callId, `was refused (${event.code})`), says: event.text };
     case "request-opened": {
-      const { id, title, kind } = event.request;
-      return { text: `waits for a person: ${title} (${kind})`, requestId: id };
+      const { id, kind } = event.request;
+      return { text: `waits for a person: ${nameOf(event.request)} (${kind})`, requestId: id };
     }
     case "request-decided": {
       const { requestId } = event;
-      const title = findRequest(task, requestId)?.request.title ?? requestId;
-      return { text: `${title} ${describeDecision(projectDecision({ ...event, atMs: event.at }))}`, requestId };
+      const { request } = findRequest(task, requestId) ?? {};
+      const name = request ? nameOf(request) : requestId;
+      return { text: `${name} ${describeDecision(projectDecision({ ...event, atMs: event.at }))}`, requestId };
     }
     case "effect-claimed":
       return aboutCall(task, event.callId, event.attempt > 1 ? `starts, attempt ${event.attempt}` : "starts");
@@ -142,6 +144,11 @@ function describeEvent(task: Task, event: TaskEvent): Words {
     default:
       return unreachable(event);
   }
+}
+
+/** The title of a question is the agent's own words, and no text of ours. */
+function nameOf({ kind, title }: Request): string {
+  return kind === "input" || kind === "auth" ? "a question" : title;
 }
 
 function aboutCall(task: Task, callId: string, what: string): Words {

@@ -58,6 +58,8 @@ export interface Task {
   readonly contextId: string;
   /** How it waits for a person, from its beginning to its end. */
   readonly mode: "async" | "blocking";
+  /** Names of headers that its client wants forwarded. */
+  readonly forwards?: readonly string[];
   readonly principal: Principal;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -85,6 +87,7 @@ function submitted(event: TaskEvent & { type: "task-submitted" }, key: TaskKey):
     agent: event.agent,
     contextId: event.contextId,
     mode: event.mode ?? "async",
+    ...(event.forwards ? { forwards: event.forwards } : {}),
     principal: event.principal,
     createdAtMs: event.at,
     updatedAtMs: event.at,

@@ -54,6 +54,8 @@ export interface Work {
    * never hashed, never logged.
    */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The client sent some, and the process that had them is gone. */
+  readonly headersLost?: boolean;
 }
 
 export type Finished =
