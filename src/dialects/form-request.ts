@@ -31,8 +31,8 @@ export function decodeForm(data: unknown, requestId: string | undefined): Decode
   const { title, description, fields, metadata } = form.value;
   const said = {
     ...(requestId === undefined ? {} : { requestId }),
-    ...(title ? { title } : {}),
-    ...(description ? { prompt: description } : {}),
+    ...(typeof title === "string" ? { title } : {}),
+    ...(typeof description === "string" ? { prompt: description } : {}),
   };
   const schema = schemaOf(fields ?? []);
   if (!hasKind(metadata)) return decoded({ kind: "input", schema, ...said });

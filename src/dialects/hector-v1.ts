@@ -99,8 +99,9 @@ function toAsked(said: z.infer<typeof Interaction>): Asked {
   const requestId = said.request_id ? { requestId: said.request_id } : {};
   if (said.interaction_type === "user_input") {
     const { tool_name: title, tool_input: prompt, url, schema, fields } = said;
-    const ofAll = { ...requestId, ...(title ? { title } : {}), ...(prompt ? { prompt } : {}) };
-    if (url) return { kind: "auth", ...ofAll, url };
+    const named = typeof title === "string" ? { title } : {};
+    const ofAll = { ...requestId, ...named, ...(typeof prompt === "string" ? { prompt } : {}) };
+    if (typeof url === "string") return { kind: "auth", ...ofAll, url };
     return { kind: "input", ...ofAll, schema: schema ?? schemaOf(fields ?? []) };
   }
   const input = said.tool_input ?? undefined;

@@ -94,7 +94,7 @@ function encodeApprovals(approvals: readonly (Asked & { kind: "approval" })[]): 
   const tools = approvals.map(({ requestId: id, callId: call_id, tool: name, args = {} }) =>
     objectOf({ id, call_id, name, args }),
   );
-  const hint = approvals.flatMap(({ prompt }) => (prompt ? [prompt] : [])).join("\n\n");
+  const hint = [...new Set(approvals.flatMap(({ prompt }) => (prompt ? [prompt] : [])))].join("\n\n");
   return { type: "tool_approval_request", hint, tools };
 }
 

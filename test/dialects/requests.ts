@@ -13,7 +13,7 @@ import type {
 } from "../../src/task/request.ts";
 import { evolve, type Task } from "../../src/task/task.ts";
 
-export const key = { tenant: "default", id: "T" };
+const key = { tenant: "default", id: "T" };
 export const ana: Principal = { name: "ana", issuer: "tokens", tenant: "default", via: "a2a" };
 export const ben: Principal = { ...ana, name: "ben" };
 export const idOf = (n: number): RequestId => `input-T-${n}`;
@@ -75,7 +75,7 @@ export const several = (n = 1) =>
     answer2: { type: "string", enum: ["x", "y"], title: "Which?" },
   });
 
-export type Closing = Partial<Decision>;
+type Closing = Partial<Decision>;
 
 /** A task that has asked these, in this order; what is paired with a decision is closed. */
 export function taskWith(...asked: readonly (Request | readonly [Request, Closing])[]): Task {
