@@ -116,12 +116,15 @@ function createMcpTool({ server, tool, rule, where, link, known }: ToolParts): T
     return { identity: `mcp:${where.identity}:${name}`, schemaHash: now.hash, policyVersion, plan: planFor(args) };
   }
 
-  async function run({ facts, signal, headers }: Work): Promise<Finished> {
+  async function run({ facts, signal, headers, headersLost }: Work): Promise<Finished> {
     const args = facts.plan.arguments;
     // The plan says by itself what would be called, and where: one of another tool, or of an older rule, is not run.
     const isMine = isObject(args) && canonicalJson(facts.plan) === canonicalJson(planFor(args as JsonObject));
     if (!isMine) return notSent(`the plan is not one of ${name} as it is set up now`);
     if (signal.aborted) return notSent("it was canceled");
+    if (headersLost && allowedHeaders.length > 0) {
+      return notSent("the client's headers are gone since its server stopped; send the message again");
+    }
     const picked = pickHeaders(allowedHeaders, headers);
     if (!picked.ok) return notSent(`the header "${picked.name}" has a value that cannot be sent`);
     let now: Definition;

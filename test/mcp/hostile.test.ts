@@ -359,6 +359,16 @@ describe("headers", () => {
     expect(hostile.headers.at(-1)).not.toHaveProperty("x-user");
   });
 
+  test("that were lost with their server send nothing, rather than the call as somebody else", async () => {
+    await reopen({ allowedHeaders: ["x-user"] });
+    const tool = await act();
+    const facts = await tool.prepare({ text: "a" });
+    const before = hostile.calls.length;
+    const finished = await run(tool, { text: "a" }, facts, { headersLost: true });
+    expect(finished).toMatchObject({ outcome: "failed", result: expect.stringContaining("send the message again") });
+    expect(hostile.calls).toHaveLength(before);
+  });
+
   test("a value that cannot be sent is not sent, and not repeated", async () => {
     await reopen({ allowedHeaders: ["x-user"] });
     const finished = await call(await act(), { text: "a" }, { headers: { "x-user": `${TOKEN}\r\nx-admin: 1` } });
