@@ -28,6 +28,7 @@ export function ruleFor(transport: McpRule["transport"], changes: Partial<McpRul
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly headers?: Record<string, string>;
+  readonly headersLost?: boolean;
 }
 
 export async function call(tool: Tool, args: JsonObject, options: CallOptions = {}): Promise<Finished> {
@@ -38,9 +39,9 @@ export function run(
   tool: Tool,
   args: JsonObject,
   facts: Awaited<ReturnType<Tool["prepare"]>>,
-  { signal = new AbortController().signal, headers }: CallOptions = {},
+  { signal = new AbortController().signal, ...forwarded }: CallOptions = {},
 ): Promise<Finished> {
-  return tool.run({ args, facts, idempotencyKey: "key", signal, ...(headers && { headers }) });
+  return tool.run({ args, facts, idempotencyKey: "key", signal, ...forwarded });
 }
 
 export function named(tools: readonly Tool[], name: string): Tool {
