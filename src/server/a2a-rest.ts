@@ -4,7 +4,7 @@
  */
 import { PushNotificationNotSupportedError } from "@a2a-js/sdk/errors";
 import { type Context, Hono } from "hono";
-import { encodeLegacyTask, encodeLegacyUpdate } from "../a2a/legacy.ts";
+import { decodeProtoMessage, encodeProtoTask, encodeProtoUpdate } from "../a2a/legacy-proto.ts";
 import type { Frame, WireTask } from "../a2a/wire.ts";
 import type { Scope } from "../config/config.ts";
 import type { Json, JsonObject } from "../task/json.ts";
@@ -84,7 +84,7 @@ function encodeError(told: ToldError, version: Version): JsonObject {
 
 function openStream(c: Context<AppEnv>, parts: A2AParts, stream: TaskStream, version: Version): Response {
   const encode = (frame: Frame) =>
-    version === "1.0" ? frame.update : encodeLegacyUpdate(frame.update, stream.isLast(frame));
+    version === "1.0" ? frame.update : encodeProtoUpdate(frame.update, stream.isLast(frame));
   const opened = parts.streams.open(c.var.caller.principal, async ({ signal, sendFrame, send }) => {
     try {
       for await (const frame of stream.frames(signal)) sendFrame(frame.id, encode(frame));
@@ -102,7 +102,7 @@ function openStream(c: Context<AppEnv>, parts: A2AParts, stream: TaskStream, ver
 
 async function readSend(c: Context, version: Version, call: A2ACall) {
   const body = await readJson(c);
-  const request = readShape(SendShape, version === "1.0" ? body : decodeLegacySend(body));
+  const request = readShape(SendShape, version === "1.0" ? body : decodeLegacySend(body, decodeProtoMessage));
   checkTenant(call, request.tenant);
   return request;
 }
@@ -110,7 +110,7 @@ async function readSend(c: Context, version: Version, call: A2ACall) {
 function sendMessage({ tasks }: A2AParts): Operation {
   return async (call, version, c) => {
     const task = await tasks.send(call, await readSend(c, version, call));
-    return version === "1.0" ? toBody({ task }) : toBody(encodeLegacyTask(task));
+    return toBody({ task: version === "1.0" ? task : encodeProtoTask(task) });
   };
 }
 
@@ -132,7 +132,8 @@ function readTask({ tasks }: A2AParts): Operation {
     const { id, verb } = readName(c);
     if (verb === "subscribe") return { stream: await tasks.subscribe(call, id, c.req.header("last-event-id")) };
     if (verb !== undefined) throw methodNotFound(verb);
-    const request = readShape(GetShape, { id, historyLength: c.req.query("historyLength") });
+    const asked = c.req.query("historyLength") ?? c.req.query("history_length");
+    const request = readShape(GetShape, { id, historyLength: asked });
     return encodeTask(await tasks.get(call, request), version);
   };
 }
@@ -160,7 +161,7 @@ async function noPush(): Promise<never> {
 }
 
 function encodeTask(task: WireTask, version: Version): Answer {
-  return toBody(version === "1.0" ? task : encodeLegacyTask(task));
+  return toBody(version === "1.0" ? task : encodeProtoTask(task));
 }
 
 /** Wire objects are JSON all the way down, which their types do not say. */

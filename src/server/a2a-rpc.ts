@@ -176,20 +176,17 @@ function toResult(value: object): RpcAnswer {
 }
 
 /** Without any configuration a 0.3 client waits; with one it waits if it says so, as the SDKs have it. */
-export function decodeLegacySend(params: Json): Json {
+export function decodeLegacySend(params: Json, decodeMessage = decodeLegacyMessage): Json {
   if (!isObject(params)) return params;
-  const { message = null, configuration, metadata } = params as JsonObject;
-  const {
-    blocking = false,
-    pushNotificationConfig,
-    ...rest
-  } = isObject(configuration) ? (configuration as JsonObject) : { blocking: true };
+  const { message, request, configuration, metadata } = params as JsonObject;
+  const asked = isObject(configuration) ? (configuration as JsonObject) : { blocking: true };
+  const { blocking = false, pushNotificationConfig, pushNotification = pushNotificationConfig, ...rest } = asked;
   return {
-    message: decodeLegacyMessage(message),
+    message: decodeMessage(message ?? request ?? null),
     configuration: {
       ...rest,
       returnImmediately: typeof blocking === "boolean" ? !blocking : blocking,
-      ...(pushNotificationConfig === undefined ? {} : { taskPushNotificationConfig: pushNotificationConfig }),
+      ...(pushNotification === undefined ? {} : { taskPushNotificationConfig: pushNotification }),
     },
     ...(metadata === undefined ? {} : { metadata }),
   };

@@ -33,6 +33,7 @@ describe.each([
   ["1.0", "JSONRPC", false],
   ["1.0", "HTTP+JSON", false],
   ["0.3", "JSONRPC", true],
+  ["0.3", "HTTP+JSON", true],
 ] as const)("the SDK's client of %s over %s", (version, transport, legacy) => {
   const clientOf = (agent: string, token = OWNER_TOKEN) =>
     connect("http://127.0.0.1:4141", agent, fetchWith(token), transport, legacy);
