@@ -56,7 +56,7 @@ export interface Stage {
   plan: string;
 }
 
-function createAgents(stage: Stage): readonly Agent[] {
+export function createAgents(stage: Stage): readonly Agent[] {
   const remove: Tool = createScriptedTool({
     name: "delete_file",
     gated: true,
