@@ -36,7 +36,10 @@ if (major > needed[0] || (major === needed[0] && minor >= needed[1])) {
     );
     process.exit(1);
   }
-  const child = spawn(own, [program, ...process.argv.slice(2)], { stdio: "inherit" });
+  // Whoever kills this process means the program: it dies with us, and as suddenly.
+  const follow = 'process.on("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref();';
+  const args = ["--import", `data:text/javascript,${encodeURIComponent(follow)}`, program, ...process.argv.slice(2)];
+  const child = spawn(own, args, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => process.exit(code ?? (signal === "SIGINT" ? 130 : 1)));
 }

@@ -21,9 +21,9 @@ export function createDataFolder(path: string): DataFolder {
   try {
     makePrivateFolder(folder.path);
   } catch (cause) {
-    throw new HoldpointError("store-read-only", `${folder.path} cannot be made. Choose another with --data.`, {
-      cause,
-    });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const text = `${folder.path} cannot be used (${why}). Choose another with --data.`;
+    throw new HoldpointError("store-read-only", text, { cause });
   }
   return folder;
 }

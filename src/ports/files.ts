@@ -8,8 +8,10 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
+import { dirname, resolve } from "node:path";
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
@@ -23,8 +25,12 @@ export function makePrivateFile(path: string): void {
   chmodSync(path, PRIVATE_FILE);
 }
 
+/** One folder after the other: in some places (/proc) the recursive call of Node never comes back. */
 export function makePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  const missing: string[] = [];
+  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.unshift(at);
+  for (const folder of missing) mkdirSync(folder, { mode: PRIVATE_FOLDER });
+  if (!statSync(path).isDirectory()) throw Object.assign(new Error(`${path} is a file`), { code: "ENOTDIR" });
 }
 
 export function fileExists(path: string): boolean {
