@@ -1,7 +1,8 @@
-/** `allowed_commands`: the closed set of what may be proposed, and which programs in it can run any other program. */
+/** `allowed_commands`: the closed set of what may be proposed, and which entries open more than they name. */
 import { isMap } from "yaml";
 import type { AllowedCommand } from "./config.ts";
 import { checkPattern } from "./pattern.ts";
+import { findBareDanger, programNames } from "./programs.ts";
 import { readTextValue, writtenText } from "./scalar.ts";
 import { type Item, Section } from "./section.ts";
 import type { Report, Span, Value } from "./source.ts";
@@ -11,6 +12,10 @@ export interface ReadCommand extends AllowedCommand {
   readonly written: string;
   readonly span: Span;
 }
+
+/** Told of a tool whose closed set is empty or absent, when it is loaded and when it is called. */
+export const NOTHING_ALLOWED =
+  'can run nothing: nothing is listed in "allowed_commands"; name there what may be proposed, such as [ls, git]';
 
 const COMMAND_KEYS = {
   command: {},
@@ -46,31 +51,10 @@ function checkName({ text, written, span }: Item, report: Report): boolean {
   return false;
 }
 
-/**
- * Programs that run what their arguments say: shells, interpreters, wrappers, and tools with a way to start others
- * (`find -exec`, `git -c alias.x=!…`, `tar --to-command`). Allowing one of them bare allows everything.
- */
-const RUNS_OTHERS: ReadonlySet<string> = new Set(
-  `sh bash dash zsh ksh mksh ash fish csh tcsh rbash busybox toybox pwsh powershell cmd wscript cscript osascript
-   python pypy node nodejs deno bun tsx perl ruby irb php lua luajit tclsh wish expect r rscript julia java jshell groovy
-   scala kotlin ghci erl elixir iex racket guile sbcl swift dotnet awk gawk mawk nawk sed ed ex vi vim nvim view emacs
-   nano less more most man env xargs find fd parallel sudo doas su runuser pkexec nice ionice chrt taskset nohup setsid
-   setarch stdbuf timeout time watch strace ltrace gdb lldb valgrind script screen tmux chroot unshare nsenter
-   capsh flock systemd-run at batch crontab run-parts exec eval source command builtin entr ssh scp sftp rsync socat nc
-   ncat netcat telnet docker podman nerdctl kubectl helm vagrant ansible ansible-playbook terraform make gmake cmake ninja
-   rake ant mvn gradle npm npx pnpm yarn pip pipx uv uvx gem bundle cargo go composer git hg svn tar zip cpio m4 sqlite3
-   psql mysql mongo mongosh redis-cli gcc cc clang ld.so openssl wget apt apt-get dpkg rpm yum dnf brew snap`
-    .split(/\s+/)
-    .filter(Boolean),
-);
-
-/** Whether this entry lets an agent run any program at all. */
-export function runsAnything({ command, args }: AllowedCommand): boolean {
-  const file = (command.split(/[\\/]/).at(-1) ?? command).toLowerCase().replace(/\.(exe|cmd|bat)$/, "");
-  // python3, python3.12, ruby2.7, node-22
-  const name = file.replace(/-?\d+(\.\d+)*$/, "");
-  if (!RUNS_OTHERS.has(file) && !RUNS_OTHERS.has(name)) return false;
-  return args === undefined || args.some(takesAnything);
+/** What an entry lets an agent do besides what its name says, in words that follow that name. */
+export function findEntryDanger({ command, args }: AllowedCommand): string | undefined {
+  if (args !== undefined && !args.some(takesAnything)) return undefined;
+  return findBareDanger(programNames(command));
 }
 
 /** A pattern that lets through something that nobody would list is as good as none. */

@@ -1,5 +1,5 @@
 /** What may stand in `holdpoint.yaml`, what it means, and what is said about each mistake. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -161,7 +161,8 @@ describe("an ungated tool that could open its own gate", () => {
 
   test.each(
     `sh bash dash zsh /bin/bash python python3.12 node perl ruby php env xargs find sudo nice timeout ssh awk gawk sed
-     busybox git npx make BASH.EXE tar vim`.split(/\s+/),
+     busybox git npx make BASH.EXE tar vim choom prlimit chrt taskset ionice setsid unshare nsenter setpriv runuser flock
+     script uclampset hyperfine watchexec curl wget nc ncat telnet socat http`.split(/\s+/),
   )("%s, allowed bare", (command) => {
     const problems = problemsOf(load(tool(`{ type: command, allowed_commands: [ls, ${command}] }`)));
     expect(problems).toEqual([
@@ -169,15 +170,17 @@ describe("an ungated tool that could open its own gate", () => {
         line: 5,
         column: 46,
         length: command.length,
-        text: expect.stringContaining(`"${command}" can run any other program, and this tool asks nobody.`),
-        consequence: "The agent could run anything WITHOUT approval.",
+        text: expect.stringMatching(/^"\S+" (is an? |can |runs |reaches ).*, and this tool asks nobody\./),
+        consequence: "The agent could do anything with it WITHOUT approval.",
       }),
     ]);
   });
 
   test("an interpreter whose patterns let anything through", () => {
     const text = '{ type: command, allowed_commands: [ { command: bash, args: ["-c", ".*"] } ] }';
-    expect(textsOf(load(tool(text)))).toEqual([expect.stringContaining("can run any other program")]);
+    expect(textsOf(load(tool(text)))).toEqual([
+      expect.stringContaining("is a shell: it runs whatever its arguments say"),
+    ]);
   });
 
   test.each([
@@ -221,6 +224,26 @@ tools: { t: { type: read_file, root: ./db } }
 session_stores: { s: { type: sqlite, database: ./db/tasks.db } }
 `;
     expect(textsOf(load(text))).toEqual([expect.stringContaining("holds the database")]);
+  });
+
+  test.each([
+    ['the script of llm "demo"', "write_file"],
+    ['the script of llm "demo"', "delete_file"],
+    ['the module of agent "c"', "write_file"],
+    ['the module of agent "c"', "command"],
+  ])("a folder that holds %s: %s", (held, type) => {
+    mkdirSync(join(folder, "inside"), { recursive: true });
+    writeFileSync(join(folder, "inside", "c.js"), "export default 1;");
+    writeFileSync(join(folder, "inside", "s.yaml"), SCRIPT);
+    const script = held.includes("script") ? "./inside/s.yaml" : "./demo.script.yaml";
+    const place = type === "command" ? "allowed_commands: [ls], working_directory: ./inside" : "root: ./inside";
+    const text = (rule: string) => `llms: { demo: { type: scripted, script: ${script} } }
+agents: { a: { llm: demo, tools: [t] }${held.includes("module") ? ", c: { type: code, module: ./inside/c.js }" : ""} }
+tools: { t: { ${rule} } }
+`;
+    expect(textsOf(load(text(`type: ${type}, ${place}`)))).toEqual([expect.stringContaining(`holds ${held}`)]);
+    expect(textsOf(load(text(`type: ${type}, ${place}, requires_approval: true`)))).toEqual([]);
+    expect(textsOf(load(text("type: read_file, root: ./inside")))).toEqual([]);
   });
 
   test("the default folder, when the data folder lies in it", () => {
@@ -465,7 +488,12 @@ describe("what is allowed but odd is a warning", () => {
     [
       "a command tool without commands",
       "tools: { t: { type: command } }",
-      'tool "t" can run nothing: "allowed_commands" is missing',
+      'tool "t" can run nothing: nothing is listed in "allowed_commands"; name there what may be proposed, such as [ls, git]',
+    ],
+    [
+      "a command tool with no command in its list, gated or not",
+      "tools: { t: { type: command, requires_approval: true, allowed_commands: [] } }",
+      'tool "t" can run nothing: nothing is listed in "allowed_commands"; name there what may be proposed, such as [ls, git]',
     ],
     [
       "a store that nobody names",
@@ -539,6 +567,7 @@ test("a script becomes data, word for word", () => {
   const loaded = load(BASE, {}, script);
   expect(loaded.ok && loaded.config.llms.get("demo")).toEqual({
     type: "scripted",
+    file: join(folder, "demo.script.yaml"),
     script: {
       scenarios: [
         {
@@ -645,5 +674,19 @@ session_stores:
   test("never shows a secret even where YAML gave up", () => {
     expect(screen('llms:\n  a: { api_key: hunter2, "x\n')).not.toContain("hunter2");
     expect(screen("llms:\n\ttoken: hunter2\n")).not.toContain("hunter2");
+  });
+});
+
+test("what variables hold is kept apart from the arguments that a server is started with", () => {
+  const long = "x".repeat(100);
+  const rule = `type: mcp, command: run, args: [serve, "--key=\${KEY}", ${long}], env: { A: "\${KEY}" }`;
+  const loaded = load(`${BASE}tools: { m: { ${rule} } }\n`, { KEY: "sk-live-12345678" });
+  const tool = loaded.ok ? loaded.config.tools.get("m") : undefined;
+  expect(tool).toMatchObject({
+    transport: {
+      args: ["serve", "--key=sk-live-12345678", long],
+      shownArgv: ["run", "serve", `--key=\${KEY}`, long],
+      variables: { KEY: "sk-live-12345678" },
+    },
   });
 });

@@ -20,7 +20,12 @@ export interface Place {
 }
 
 export type LlmConfig =
-  | { readonly type: "scripted"; readonly script: Script }
+  | {
+      readonly type: "scripted";
+      readonly script: Script;
+      /** Absolute path of the file it was read from. */
+      readonly file?: string;
+    }
   | {
       readonly type: "openai" | "anthropic" | "google" | "openai-compatible";
       readonly model: string;
@@ -96,6 +101,10 @@ export interface McpConfig {
         readonly command: string;
         readonly args: readonly string[];
         readonly env: Readonly<Record<string, string>>;
+        /** Command and arguments as they are written, where variables stand in them: `${NAME}` is shown, not its value. */
+        readonly shownArgv?: readonly string[];
+        /** What those variables hold; never shown. */
+        readonly variables?: Readonly<Record<string, string>>;
       };
   /** The tools that may be used; undefined: all that the server has. */
   readonly tools: readonly string[] | undefined;

@@ -1,7 +1,8 @@
 /** Mistakes that no single entry shows: agents that call each other in a circle, and tools that could open their own gate. */
-import { dirname, isAbsolute, relative } from "node:path";
+import { dirname } from "node:path";
+import { isInside } from "../ports/inside.ts";
 import type { ReadAgent } from "./agents.ts";
-import { runsAnything } from "./commands.ts";
+import { findEntryDanger } from "./commands.ts";
 import type { StoreConfig } from "./config.ts";
 import type { Report } from "./source.ts";
 import type { ReadTool } from "./tools.ts";
@@ -26,6 +27,8 @@ interface Protected {
   readonly config: string;
   readonly data: string;
   readonly store: StoreConfig | undefined;
+  /** What agents and models are made of: code of agents and lines of scripted models, by what they are. */
+  readonly sources: ReadonlyMap<string, string>;
 }
 
 const INSTEAD = 'Give it "requires_approval: true"';
@@ -38,14 +41,13 @@ export function checkDangers(
 ): void {
   for (const tool of tools.values()) {
     if (!tool.config.enabled || isGated(tool, agents)) continue;
-    for (const command of tool.commands.filter(runsAnything)) {
-      report.error(
-        command.span,
-        `"${command.written}" can run any other program, and this tool asks nobody. ${INSTEAD}, or list the arguments it may have: { command: ${command.written}, args: ["…"] }`,
-        {
-          consequence: "The agent could run anything WITHOUT approval.",
-        },
-      );
+    for (const command of tool.commands) {
+      const danger = findEntryDanger(command);
+      if (danger === undefined) continue;
+      const instead = `${INSTEAD}, or list the arguments it may have: { command: ${command.written}, args: ["…"] }`;
+      report.error(command.span, `"${command.written}" ${danger}, and this tool asks nobody. ${instead}`, {
+        consequence: "The agent could do anything with it WITHOUT approval.",
+      });
     }
     const held = heldBy(tool, guarded);
     if (held === undefined) continue;
@@ -68,22 +70,18 @@ function isGated({ config }: ReadTool, agents: ReadonlyMap<string, ReadAgent>): 
   return users.length > 0 && users.every(({ requiresApproval }) => requiresApproval);
 }
 
-function heldBy({ config }: ReadTool, { config: file, data, store }: Protected): string | undefined {
+function heldBy({ config }: ReadTool, { config: file, data, store, sources }: Protected): string | undefined {
   const folder = folderOf(config);
   if (folder === undefined) return undefined;
   if (isInside(dirname(file), folder)) return "the configuration";
   if (isInside(data, folder)) return "the data folder";
   if (store?.type === "sqlite" && isInside(store.database, folder)) return "the database";
-  return undefined;
+  // Reading them tells no secret; whoever changes them changes what runs.
+  if (config.type === "read_file") return undefined;
+  return [...sources].find(([, path]) => isInside(path, folder))?.[0];
 }
 
 function folderOf(config: ReadTool["config"]): string | undefined {
   if (config.type === "command") return config.workingDirectory;
   return "root" in config ? config.root : undefined;
-}
-
-/** A folder is inside itself. */
-function isInside(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return !(way === ".." || way.startsWith("../") || way.startsWith("..\\") || isAbsolute(way));
 }

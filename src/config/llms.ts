@@ -37,14 +37,15 @@ export function readLlm(entry: Entry, folder: Folder, report: Report): LlmConfig
     const item = section.item("script");
     if (!item) return undefined;
     const file = join(folder.shown, item.written);
-    const read = folder.read(resolve(folder.path, item.text));
+    const path = resolve(folder.path, item.text);
+    const read = folder.read(path);
     if ("why" in read) {
       // A script that is not there is a mistake of the line that names it.
       report.error(item.span, `the script ${file}: ${read.why}`);
       return undefined;
     }
     const script = parseScript(file, read.text, report);
-    return script && { type, script };
+    return script && { type, script, file: path };
   }
   section.require("model");
   if (type === "openai-compatible")

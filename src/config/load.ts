@@ -1,7 +1,7 @@
 /** Reads `holdpoint.yaml`: a whole, valid configuration, or every problem in it at once. */
 import { dirname, resolve } from "node:path";
-import { type KnownNames, readAgent } from "./agents.ts";
-import type { Config } from "./config.ts";
+import { type KnownNames, type ReadAgent, readAgent } from "./agents.ts";
+import type { Config, LlmConfig } from "./config.ts";
 import { checkCycles, checkDangers } from "./dangers.ts";
 import { type Folder, readLlm } from "./llms.ts";
 import type { Problem } from "./problem.ts";
@@ -95,7 +95,8 @@ function readRoot(value: Value, { file: shown, path, dataFolder, read }: ConfigT
   );
 
   checkCycles(agents, report);
-  checkDangers(tools, agents, { config: file, data: resolve(dataFolder), store }, report);
+  const sources = sourcesOf(llms, agents);
+  checkDangers(tools, agents, { config: file, data: resolve(dataFolder), store, sources }, report);
   return {
     file,
     llms,
@@ -104,6 +105,18 @@ function readRoot(value: Value, { file: shown, path, dataFolder, read }: ConfigT
     store,
     server,
   };
+}
+
+/** The files that models and agents are read from, each with what it is. */
+function sourcesOf(llms: ReadonlyMap<string, LlmConfig>, agents: ReadonlyMap<string, ReadAgent>): Map<string, string> {
+  const sources = new Map<string, string>();
+  for (const [name, llm] of llms) {
+    if (llm.type === "scripted" && llm.file !== undefined) sources.set(`the script of llm "${name}"`, llm.file);
+  }
+  for (const [name, { config }] of agents) {
+    if (config.type === "code") sources.set(`the module of agent "${name}"`, config.module);
+  }
+  return sources;
 }
 
 const ENTRIES_MAX = 1_000;

@@ -60,8 +60,15 @@ function readTransport(name: string, tool: ToolSection): McpConfig["transport"] 
     tool.report.error(tool.valueSpanOf("transport"), `transport ${type} needs "url", not "command"`);
     return undefined;
   }
-  if (type === "stdio") return command === undefined ? undefined : { type, command, args, env };
+  if (type === "stdio") return command === undefined ? undefined : { type, command, args, env, ...shownArgv(tool) };
   return url === undefined ? undefined : { type, url, headers };
+}
+
+/** Variables hold keys more often than not, and the arguments of a server are shown to people and kept in the log. */
+function shownArgv(tool: ToolSection) {
+  const [command, args] = [tool.written("command"), tool.written("args")];
+  const variables = { ...command.variables, ...args.variables };
+  return Object.keys(variables).length === 0 ? {} : { shownArgv: [...command.texts, ...args.texts], variables };
 }
 
 function readRequireApproval(tool: ToolSection): readonly Item[] | undefined {

@@ -2,7 +2,7 @@
 import { isMap, isScalar, isSeq } from "yaml";
 import { eitherOf, nearest } from "./nearest.ts";
 import type { Report, Span, Value } from "./source.ts";
-import { fillVariables, findMalformed, hasVariable, maskedName, unmask } from "./variables.ts";
+import { fillVariables, findMalformed, hasVariable, maskedName, namesIn, unmask } from "./variables.ts";
 
 export interface Bounds {
   readonly min: number;
@@ -95,9 +95,20 @@ const SHOWN_MAX = 60;
 
 /** As it is written, variables by name. */
 export function writtenText({ node }: Value): string {
-  if (!isScalar(node)) return "";
-  const text = unmask(typeof node.value === "string" ? node.value : (node.source ?? String(node.value)));
+  const text = wholeText(node);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}
+
+/** The same in full length, and what the variables in it hold: secrets, in all likelihood. */
+export function writtenWhole({ node, span }: Value): { text: string; variables: Record<string, string> } {
+  const names = isScalar(node) && typeof node.value === "string" ? namesIn(node.value) : [];
+  const variables = names.map((name) => [name, span.source.environment?.[name] ?? ""] as const);
+  return { text: wholeText(node), variables: Object.fromEntries(variables) };
+}
+
+function wholeText(node: Value["node"]): string {
+  if (!isScalar(node)) return "";
+  return unmask(typeof node.value === "string" ? node.value : (node.source ?? String(node.value)));
 }
 
 /** The scalar with its variables filled in, or undefined after telling why there is none. */

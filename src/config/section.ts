@@ -14,6 +14,7 @@ import {
   readTextValue,
   shown,
   writtenText,
+  writtenWhole,
 } from "./scalar.ts";
 import { placeOf, type Report, type Span, type Value, valueAt } from "./source.ts";
 import { hasVariable } from "./variables.ts";
@@ -134,6 +135,18 @@ export class Section<K extends string> {
   /** A list of texts. */
   texts(key: K): readonly Item[] | undefined {
     return this.#read(key, (value, naming) => textsOf(value, naming, this.report));
+  }
+
+  /** The entries of a list, or the one value, as they are written; and what their variables hold. */
+  written(key: K): { readonly texts: readonly string[]; readonly variables: Readonly<Record<string, string>> } {
+    const value = this.#entries.get(key)?.value;
+    if (!value) return { texts: [], variables: {} };
+    const values = isSeq(value.node) ? value.node.items.map((item) => valueAt(item, value, value.span)) : [value];
+    const written = values.map(writtenWhole);
+    return {
+      texts: written.map(({ text }) => text),
+      variables: Object.assign({}, ...written.map(({ variables }) => variables)),
+    };
   }
 
   /** A list of texts, each once. */

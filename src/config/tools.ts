@@ -1,6 +1,6 @@
 /** The `tools` section: each tool, its rule, and where that rule stands. */
 import { resolve } from "node:path";
-import { type ReadCommand, readCommand } from "./commands.ts";
+import { NOTHING_ALLOWED, type ReadCommand, readCommand } from "./commands.ts";
 import type { ToolConfig } from "./config.ts";
 import { readMcp } from "./mcp.ts";
 import { type Entry, readType, Section } from "./section.ts";
@@ -69,10 +69,11 @@ export function readTool(entry: Entry, folder: string, report: Report): ReadTool
     case undefined:
       return undefined;
     case "command": {
-      const commands = (tool.items("allowed_commands") ?? []).flatMap((item) => readCommand(item, report) ?? []);
-      if (!tool.has("allowed_commands") && rule.enabled) {
-        report.warn(keySpan, `tool "${name}" can run nothing: "allowed_commands" is missing`);
-      }
+      const items = tool.items("allowed_commands");
+      const commands = (items ?? []).flatMap((item) => readCommand(item, report) ?? []);
+      // Entries that could not be read are reported on their own.
+      const isEmpty = !tool.says("allowed_commands") || items?.length === 0;
+      if (isEmpty && rule.enabled) report.warn(keySpan, `tool "${name}" ${NOTHING_ALLOWED}`);
       const allowedCommands = commands.map(({ command, args }) => ({ command, args }));
       return read({ ...rule, type, allowedCommands, workingDirectory: path }, commands);
     }

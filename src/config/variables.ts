@@ -32,6 +32,11 @@ export function unmask(text: string): string {
   return text.replace(MASKED, (_whole, name: string) => `\${${name}}`).replaceAll(ESCAPED_START, "$$$${");
 }
 
+/** The names of the variables in a masked text. */
+export function namesIn(masked: string): readonly string[] {
+  return [...masked.matchAll(MASKED)].flatMap(([, name]) => name ?? []);
+}
+
 export function hasVariable(text: string): boolean {
   return text.includes(VARIABLE_START);
 }

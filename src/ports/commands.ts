@@ -7,10 +7,14 @@ import { constants, existsSync } from "node:fs";
 import { access, type FileHandle, mkdir, mkdtemp, open, readlink, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { type Followed, followPath } from "./follow-path.ts";
+import { hashProgram } from "./program-hash.ts";
 
 export interface CommandToRun {
   /** A real path. */
   readonly executable: string;
+  /** What the file must still be when it is started. */
+  readonly executableSha256: string;
   /** With the program's name as it was written in front. */
   readonly argv: readonly string[];
   /** A real path. */
@@ -39,8 +43,12 @@ export interface Commands {
   readonly searchPath: string;
   /** The real path of a program, by its name on the search path or by its absolute path. */
   findProgram(word: string): Promise<string | undefined>;
+  /** SHA-256 of a program; undefined when it cannot be read, or is too large to be. */
+  hashProgram(path: string): Promise<string | undefined>;
   /** The real path of a folder. */
   findFolder(path: string): Promise<string | undefined>;
+  /** Where an absolute path leads, link by link; undefined when nowhere. */
+  followPath(path: string): Promise<Followed | undefined>;
   run(command: CommandToRun, signal: AbortSignal): Promise<CommandEnd>;
 }
 
@@ -69,6 +77,8 @@ export const systemCommands: Commands = {
     for (const path of candidates) if (await isProgram(path)) return realpath(path);
     return undefined;
   },
+  hashProgram,
+  followPath,
   async findFolder(path) {
     const real = await realpath(path).catch(() => undefined);
     return real !== undefined && (await stat(real)).isDirectory() ? real : undefined;
@@ -83,7 +93,12 @@ export const systemCommands: Commands = {
       if ((await realpath(command.executable).catch(() => undefined)) !== command.executable) {
         return { type: "not-started", why: `the program ${command.executable} was moved or replaced` };
       }
-      return await execute(command, await makeEnvironment(own, command), pathOf(folder, command.cwd), signal);
+      const environment = await makeEnvironment(own, command);
+      // As late as it can be: Node cannot start a program by its descriptor, so after this only the start itself follows.
+      if ((await hashProgram(command.executable)) !== command.executableSha256) {
+        return { type: "not-started", why: `the program ${command.executable} is not the one that was approved` };
+      }
+      return await execute(command, environment, pathOf(folder, command.cwd), signal);
     } finally {
       await folder?.close().catch(() => undefined);
       // A program may leave what even its owner cannot remove; a folder too many in /tmp is no reason to fail.

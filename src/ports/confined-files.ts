@@ -11,7 +11,8 @@
 import { createHash } from "node:crypto";
 import { type BigIntStats, constants, existsSync } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath, rename, stat, unlink } from "node:fs/promises";
-import { dirname, join, sep } from "node:path";
+import { dirname, join } from "node:path";
+import { fold, isInside } from "./inside.ts";
 
 /** A file by its root (a real path) and its path below it, without `.`, `..` or empty parts. */
 export interface Place {
@@ -318,15 +319,6 @@ function refuseProtectedFile(guards: readonly Guard[], path: string, stats: BigI
 
 function protectedFrom(path: string): PathRefused {
   return new PathRefused(`${path} is protected: configuration, data and tokens of the server are out of reach`);
-}
-
-function isInside(path: string, folder: string): boolean {
-  return fold(path) === fold(folder) || fold(path).startsWith(fold(folder).replace(/[/\\]?$/, sep));
-}
-
-/** Some file systems know one file by several spellings; refusing one name too many does no harm. */
-function fold(path: string): string {
-  return path.normalize("NFC").toLowerCase();
 }
 
 // Mechanics

@@ -112,7 +112,7 @@ function gatedBy(agent: ModelAgentConfig | CodeAgentConfig, rule: ToolConfig): T
 function createTool(rule: Exclude<ToolConfig, { type: "mcp" }>, { protectedPaths }: AgentParts): Tool {
   switch (rule.type) {
     case "command":
-      return createCommandTool(rule, { commands: systemCommands });
+      return createCommandTool(rule, { commands: systemCommands, protectedPaths });
     case "ask_user":
       return createAskUserTool(rule);
     default:
@@ -125,7 +125,8 @@ class Servers {
   readonly #open = new Map<string, McpServer>();
 
   open(rule: ToolConfig & { type: "mcp" }, clock: Clock): McpServer {
-    const key = `${rule.name} ${rule.requiresApproval}`;
+    // The place too: two agents may gate the same server, and a person is shown the line that asks.
+    const key = JSON.stringify([rule.name, rule.requiresApproval, rule.place.file, rule.place.line]);
     const server = this.#open.get(key) ?? openMcpServer(rule.name, rule, { clock, fetch: systemFetch });
     this.#open.set(key, server);
     return server;

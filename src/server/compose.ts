@@ -108,12 +108,20 @@ function makeWorkspaces(config: Config, isDemo: boolean): void {
 }
 
 /** What no tool may touch. The demo's workspace stands in the data folder, so there it is the files. */
-function protectedPaths({ file }: Config, dataFolder: string): string[] {
+function protectedPaths({ file, llms, agents, store }: Config, dataFolder: string): string[] {
   const data = resolve(dataFolder);
-  if (file !== undefined) return [data, file];
-  return ["token", "server.json", "holdpoint.db", "holdpoint.db-wal", "holdpoint.db.lock"].map((name) =>
-    join(data, name),
-  );
+  const database = databaseOf(store, dataFolder);
+  const own = file === undefined ? [join(data, "token"), join(data, "server.json")] : [data, file];
+  const scripts = [...llms.values()].flatMap((llm) => (llm.type === "scripted" ? (llm.file ?? []) : []));
+  const modules = [...agents.values()].flatMap((agent) => (agent.type === "code" ? agent.module : []));
+  return [...own, ...scripts, ...modules, ...BESIDE_DATABASE.map((ending) => database + ending)];
+}
+
+/** A SQLite database is these files together. */
+const BESIDE_DATABASE = ["", "-wal", "-shm", "-journal", ".lock"];
+
+function databaseOf(store: Config["store"], dataFolder: string): string {
+  return store?.type === "sqlite" ? store.database : join(resolve(dataFolder), "holdpoint.db");
 }
 
 async function openStore(
@@ -133,6 +141,5 @@ async function openStore(
       hints: new PostgresHints({ url: store.url, clock }),
     };
   }
-  const path = store?.database ?? join(resolve(dataFolder), "holdpoint.db");
-  return { store: SqliteStore.open({ path, clock, ids }) };
+  return { store: SqliteStore.open({ path: databaseOf(store, dataFolder), clock, ids }) };
 }

@@ -1,4 +1,5 @@
 /** Which commands may be proposed at all. `allowed_commands` is a closed set; it never means "approved". */
+import { NOTHING_ALLOWED } from "../config/commands.ts";
 import type { AllowedCommand } from "../config/config.ts";
 import { TIME_OVER, withinMs } from "../ports/watchdog.ts";
 import type { Warning } from "./command-warnings.ts";
@@ -35,10 +36,8 @@ export function findRefusal(rule: CommandRule, argv: readonly string[]): string 
   if (word.includes("/") && !word.startsWith("/")) {
     return `${JSON.stringify(word)} is a path that depends on the folder; give the program's name or its absolute path`;
   }
-  if (rule.allowed.length === 0) {
-    // Everything, and nobody asked: the configuration is refused for that, and so is the call.
-    return rule.gated ? undefined : "this tool has no allowed_commands and asks nobody, so it runs nothing";
-  }
+  // An empty set is closed too, whoever is asked.
+  if (rule.allowed.length === 0) return `this tool ${NOTHING_ALLOWED}`;
   const named = rule.allowed.filter(({ command }) => command === word);
   if (named.length === 0) return `${JSON.stringify(word)} is not allowed; allowed are ${list(rule.allowed)}`;
   if (named.some((entry) => fits(entry, args))) return undefined;
@@ -46,7 +45,7 @@ export function findRefusal(rule: CommandRule, argv: readonly string[]): string 
 }
 
 /**
- * Why something that nobody looks at may not run: it runs other programs. An entry that says every argument may name
+ * Why something that nobody looks at may not run: it runs other programs or reaches the network. An entry that says every argument may name
  * such a program (`npm test`), but no option that runs one more.
  */
 export function findUnwatched(rule: CommandRule, argv: readonly string[], warnings: readonly Warning[]) {

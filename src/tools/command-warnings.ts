@@ -1,8 +1,10 @@
 /**
- * Programs that run other programs, and options that make harmless ones do so. A person who approves sees it said; a
- * tool that asks nobody does not run it. Pure. The list cannot be complete, and nothing rests on it alone: what is not
- * allowed by name is refused before, and what runs is always exactly the words that were shown.
+ * What a person should know about a call before approving: that its program runs others or reaches the network, that an
+ * option makes a harmless one do so, that something is not what it looks like. A tool that asks nobody does not run
+ * the former. Pure. No list is complete, and nothing rests on it alone: what is not allowed by name is refused before,
+ * and what runs is always exactly the words that were shown.
  */
+import { findProgramDanger, programBase, programNames, SHELLS, words } from "../config/programs.ts";
 import { findDisguise, makeVisible } from "./prompt.ts";
 
 export interface Warning {
@@ -13,14 +15,15 @@ export interface Warning {
 
 export function findWarnings(argv: readonly string[], executable: string): readonly Warning[] {
   const [word = "", ...args] = argv;
-  const names = new Set([...namesOf(word), ...namesOf(executable)]);
+  const names = new Set([...programNames(word), ...programNames(executable)]);
   const warnings: Warning[] = [];
-  const kind = Object.entries(RUNS_OTHERS).find(([, programs]) => programs.some((program) => names.has(program)));
-  if (kind) warnings.push({ about: "program", text: `${baseOf(word)} ${kind[0]}` });
+  const danger = findProgramDanger(names);
+  if (danger !== undefined) warnings.push({ about: "program", text: `${programBase(word)} ${danger}` });
   for (const { programs, isMeant, what } of OPTIONS) {
     if (!programs.some((program) => names.has(program))) continue;
     const found = args.find((arg, i) => isMeant(arg, args[i + 1]));
-    if (found !== undefined) warnings.push({ about: "option", text: `${baseOf(word)} ${makeVisible(found)} ${what}` });
+    if (found !== undefined)
+      warnings.push({ about: "option", text: `${programBase(word)} ${makeVisible(found)} ${what}` });
   }
   for (const [i, each] of argv.entries()) {
     const disguise = findDisguise(each);
@@ -29,34 +32,6 @@ export function findWarnings(argv: readonly string[], executable: string): reado
   }
   return warnings;
 }
-
-const SHELLS = words("sh bash dash zsh ksh mksh pdksh fish csh tcsh ash rbash rksh pwsh powershell busybox toybox");
-const INTERPRETERS = words(`python pypy node nodejs deno bun tsx ts-node coffee perl ruby irb pry php lua luajit tclsh
-  wish expect awk gawk mawk nawk original-awk sed ed red ex vi vim nvim view rview rvim vimdiff nano pico emacs joe micro
-  r rscript julia octave guile scheme racket sbcl clisp ghc ghci runghc elixir iex erl scala kotlin groovy jshell java
-  jrunscript jjs swift dotnet mono osascript m4 dc gdb lldb sqlite3 psql mysql mariadb mongo mongosh redis-cli tex latex
-  pdftex pdflatex xelatex lualatex ctags cscope openssl`);
-const WRAPPERS =
-  words(`env xargs parallel nohup nice ionice chrt taskset numactl prlimit cpulimit softlimit timeout time
-  watch watchexec entr hyperfine setsid stdbuf unbuffer flock script scriptreplay rlwrap logsave run-parts run-mailcap
-  start-stop-daemon sudo sudoedit doas su runuser pkexec sg newgrp chroot unshare nsenter capsh setpriv systemd-run bwrap
-  firejail setarch linux32 linux64 i386 x86_64 strace ltrace perf valgrind tmux screen dtach byobu less more most pg man
-  pager lesspipe xdg-open open at batch crontab systemctl service busctl dbus-send ip mount git gh hg svn bzr tar bsdtar
-  cpio zip rsync ssh scp sftp ssh-agent ssh-copy-id autossh mosh socat nc ncat netcat telnet ftp tftp nmap tcpdump
-  tshark gcore trap command exec eval source`);
-const BUILDERS =
-  words(`make gmake cmake ninja meson scons just task rake gradle gradlew mvn ant sbt bazel buck npm npx yarn
-  pnpm corepack pip pipx uv uvx poetry pipenv conda cargo rustc rustup go gcc g++ cc c++ cpp clang clang++ ld as gem bundle
-  composer cpan easy_install apt apt-get aptitude dpkg yum dnf rpm zypper pacman apk snap flatpak brew port nix nix-shell
-  docker podman nerdctl ctr crictl kubectl helm oc minikube kind terraform tofu pulumi ansible ansible-playbook puppet
-  chef salt vagrant packer virsh lxc lxd`);
-
-const RUNS_OTHERS: Readonly<Record<string, readonly string[]>> = {
-  "is a shell: it runs whatever its arguments say": SHELLS,
-  "is an interpreter: it runs whatever its arguments or files say": INTERPRETERS,
-  "runs another program": WRAPPERS,
-  "runs what its project, packages or images say": BUILDERS,
-};
 
 interface OptionRule {
   readonly programs: readonly string[];
@@ -114,10 +89,6 @@ const OPTIONS: readonly OptionRule[] = [
   { programs: ["env"], isMeant: either(cluster("S"), long("split-string")), what: "takes a text apart and runs it" },
 ];
 
-function words(text: string): readonly string[] {
-  return text.trim().split(/\s+/);
-}
-
 function oneOf(text: string): (arg: string) => boolean {
   const set = new Set(words(text));
   return (arg) => set.has(arg);
@@ -141,17 +112,4 @@ function cluster(letters: string): (arg: string) => boolean {
 
 function either(...tests: readonly ((arg: string) => boolean)[]): (arg: string) => boolean {
   return (arg) => tests.some((test) => test(arg));
-}
-
-/** `/usr/bin/python3.11` is python, `vim.basic` vim, `gcc-12` gcc, `x86_64-linux-gnu-gcc` gcc. */
-function namesOf(path: string): readonly string[] {
-  const base = baseOf(path).toLowerCase();
-  if (/^ld(-linux|-musl|64)?[^/]*\.so/.test(base)) return [base, "env"];
-  const plain = base.replace(/\.(exe|cmd|bat|com)$/, "");
-  const unversioned = plain.replace(/[-.]?\d[\d.]*$/, "");
-  return [base, plain, unversioned, plain.split(".")[0] ?? "", unversioned.split("-").at(-1) ?? ""];
-}
-
-function baseOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }

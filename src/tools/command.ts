@@ -1,18 +1,22 @@
 /** The tool that runs one program: without a shell, exactly the words that were shown. */
 import type { ToolConfig } from "../config/config.ts";
 import { COMMAND_ENVIRONMENT, type CommandEnd, type Commands } from "../ports/commands.ts";
+import { isInside } from "../ports/inside.ts";
 import { canonicalJson, type JsonObject } from "../task/json.ts";
 import { splitCommandLine } from "./command-line.ts";
+import { findForbiddenWord } from "./command-paths.ts";
 import { createCommandRule, findRefusal, findUnwatched } from "./command-rules.ts";
 import { findWarnings } from "./command-warnings.ts";
-import { builtinCheck, builtinFacts, COUNT, createPlanReader, exactly, TEXT, TEXTS } from "./plan.ts";
+import { builtinCheck, builtinFacts, COUNT, createPlanReader, exactly, SHA256, TEXT, TEXTS } from "./plan.ts";
 import { renderPrompt } from "./prompt.ts";
-import { CallRefused, type Finished, type Tool, type Work } from "./tool.ts";
+import { CallRefused, type Finished, type Tool } from "./tool.ts";
 
 export type CommandConfig = ToolConfig & { readonly type: "command" };
 
 export interface CommandParts {
   readonly commands: Commands;
+  /** Configuration, data folder and token: absolute paths, each with everything below it. */
+  readonly protectedPaths: readonly string[];
 }
 
 /** Everything about one run. What was shown, was hashed; what was hashed, runs. */
@@ -21,6 +25,8 @@ export type CommandPlan = {
   readonly argv: readonly string[];
   /** The real path of the program. */
   readonly executable: string;
+  /** Of its bytes: another program at the same path is another plan. */
+  readonly executableSha256: string;
   /** The real path of the folder. */
   readonly cwd: string;
   /** All variables that the program finds, by name. */
@@ -62,6 +68,7 @@ const readPlan = createPlanReader<CommandPlan>(
     action: { const: "run" },
     argv: { ...TEXTS, minItems: 1 },
     executable: { type: "string", pattern: "^/" },
+    executableSha256: SHA256,
     cwd: { type: "string", pattern: "^/" },
     env: TEXTS,
     searchPath: TEXT,
@@ -71,7 +78,7 @@ const readPlan = createPlanReader<CommandPlan>(
   }),
 );
 
-export function createCommandTool(config: CommandConfig, { commands }: CommandParts): Tool {
+export function createCommandTool(config: CommandConfig, { commands, protectedPaths }: CommandParts): Tool {
   const rule = createCommandRule(config.requiresApproval, config.allowedCommands);
   // Through JSON: an entry without patterns must hash like one, not like one with undefined in it.
   const allowedCommands = config.allowedCommands.map(({ command, args }) => ({ command, args: args ?? null }));
@@ -92,13 +99,23 @@ export function createCommandTool(config: CommandConfig, { commands }: CommandPa
     const warnings = findWarnings(argv, executable);
     const unwatched = findUnwatched(rule, argv, warnings);
     if (unwatched) throw new CallRefused("not-allowed", unwatched);
+    const executableSha256 = await commands.hashProgram(executable);
+    if (executableSha256 === undefined) {
+      throw new CallRefused(
+        "not-allowed",
+        `${executable} cannot be read, so nobody could tell that it is still the same`,
+      );
+    }
     const home = await folderOf(config.workingDirectory);
     const cwd = await findWorkingDirectory(home, args.working_directory);
+    const forbidden = await findForbidden(argv, home, cwd);
+    if (forbidden) throw new CallRefused("not-allowed", forbidden);
     const own = isInside(executable, home) ? ["the program lies in the folder that the agent works in"] : [];
     return {
       action: "run",
       argv,
       executable,
+      executableSha256,
       cwd,
       env: COMMAND_ENVIRONMENT,
       searchPath: commands.searchPath,
@@ -106,6 +123,10 @@ export function createCommandTool(config: CommandConfig, { commands }: CommandPa
       outputMax: OUTPUT_BYTES_MAX,
       warnings: [...warnings.map(({ text }) => text), ...own],
     };
+  }
+
+  function findForbidden(argv: readonly string[], home: string, cwd: string): Promise<string | undefined> {
+    return findForbiddenWord(commands, argv, { gated: config.requiresApproval, home, cwd, protectedPaths });
   }
 
   async function folderOf(path: string): Promise<string> {
@@ -140,13 +161,15 @@ export function createCommandTool(config: CommandConfig, { commands }: CommandPa
     rule: config.place,
     prepare: async (args) => builtinFacts(config, policy, PARAMETERS, await plan(args)),
     promptFor: (args) => renderPrompt(config.approvalPrompt, config.name, inputOf(args)),
-    run: (work) => runPlan(commands, work),
+    async run({ facts, signal }) {
+      const { action, env, warnings, ...command } = readPlan(facts.plan);
+      const home = (await commands.findFolder(config.workingDirectory)) ?? command.cwd;
+      // A link may have been put there since it was looked at.
+      const forbidden = await findForbidden(command.argv, home, command.cwd);
+      if (forbidden) return { outcome: "failed", result: `not run: ${forbidden}` };
+      return report(await commands.run(command, signal), command.timeoutMs);
+    },
   };
-}
-
-async function runPlan(commands: Commands, { facts, signal }: Work): Promise<Finished> {
-  const { argv, executable, cwd, searchPath, timeoutMs, outputMax } = readPlan(facts.plan);
-  return report(await commands.run({ argv, executable, cwd, searchPath, timeoutMs, outputMax }, signal), timeoutMs);
 }
 
 function report(end: CommandEnd, timeoutMs: number): Finished {
@@ -170,8 +193,4 @@ function inputOf(args: JsonObject): string {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

@@ -13,8 +13,10 @@ export function builtinFacts(
   parameters: JsonObject,
   plan: JsonObject,
 ): ToolFacts {
-  const { type, requiresApproval, risk, editable, idempotent, onAmbiguous, timeoutMs } = config;
-  const policy = { type, gated: requiresApproval, risk, editable, idempotent, onAmbiguous, timeoutMs, ...rule };
+  const { type, requiresApproval: gated, risk, editable, idempotent, onAmbiguous, timeoutMs } = config;
+  // What a person reads is part of the rule: other words may have got another answer.
+  const approvalPrompt = config.approvalPrompt ?? null;
+  const policy = { type, gated, risk, editable, idempotent, onAmbiguous, timeoutMs, approvalPrompt, ...rule };
   return {
     identity: `builtin:${type}`,
     schemaHash: schemaHash(parameters),

@@ -97,9 +97,12 @@ describe("a program that runs others", () => {
 });
 
 describe("the closed set", () => {
-  test("nothing is listed and nobody is asked: nothing runs", async () => {
-    expect(await refusalOf(workshop.command({ requiresApproval: false }), { command: "ls" })).toBe("not-allowed");
-    expect(await refusalOf(workshop.command({ requiresApproval: true }), { command: "ls" })).toBe("taken");
+  test.each([true, false])("nothing is listed: nothing runs, whoever is asked (%s)", async (requiresApproval) => {
+    const tool = workshop.command({ requiresApproval, allowedCommands: [] });
+    expect(await refusalOf(tool, { command: "ls" })).toBe("not-allowed");
+    await expect(tool.prepare({ command: "ls" })).rejects.toThrow(
+      /nothing is listed in "allowed_commands"; name there/,
+    );
   });
 
   test.each([

@@ -1,8 +1,21 @@
 /** What a program finds when it runs, and how it ends: alone, bounded, with everything that it started. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { sha256 } from "../../src/task/digest.ts";
 import type { JsonObject } from "../../src/task/json.ts";
 import { allow, call, openWorkshop, refusalOf, type Workshop } from "./workshop.ts";
 
@@ -17,7 +30,8 @@ const MIB = 1024 * 1024;
 
 /** Runs a line with the result as an object. */
 async function run(command: string, rule: Parameters<Workshop["command"]>[0] = {}, signal?: AbortSignal) {
-  const finished = await call(workshop.command(rule), { command }, signal);
+  const allowedCommands = allow(command.split(" ")[0] ?? "");
+  const finished = await call(workshop.command({ allowedCommands, ...rule }), { command }, signal);
   if (finished.outcome === "unknown") throw new Error(finished.why);
   return { outcome: finished.outcome, result: finished.result as JsonObject };
 }
@@ -70,7 +84,7 @@ describe("the environment", () => {
 
   test("is made from nothing: four names, whatever ours holds", async () => {
     for (const [name, value] of Object.entries(POISON)) vi.stubEnv(name, value);
-    const { result } = await run("cat /proc/self/environ");
+    const { result } = await run("printenv -0");
     // NUL between the variables is no text, and is shown as such.
     const variables = String(result.stdout).split("\ufffd").slice(0, -1).sort();
     expect(variables.map((each) => each.split("=")[0])).toEqual(["HOME", "LANG", "PATH", "TMPDIR"]);
@@ -262,6 +276,36 @@ describe("the executor takes the plan that was approved", () => {
     other.close();
   });
 
+  test("and not a program whose bytes are others by now", async () => {
+    const program = join(workshop.root, "run.sh");
+    writeFileSync(program, "#!/bin/sh\necho harmless\n");
+    chmodSync(program, 0o755);
+    const tool = workshop.command({ allowedCommands: allow(program) });
+    const args = { command: program };
+    const facts = await tool.prepare(args);
+    expect(facts.plan.executableSha256).toBe(sha256("#!/bin/sh\necho harmless\n"));
+    const { atime, mtime } = statSync(program);
+    writeFileSync(program, "#!/bin/sh\necho EVIL!!!!\n");
+    // As long as before, and as old: neither says that it is the same.
+    utimesSync(program, atime, mtime);
+    expect(await tool.run({ args, facts, idempotencyKey: "k", signal })).toEqual({
+      outcome: "failed",
+      result: `not run: the program ${program} is not the one that was approved`,
+    });
+    expect((await tool.prepare(args)).plan).not.toEqual(facts.plan);
+  });
+
+  test("and no program that nobody can read, for nobody could tell one from another", async () => {
+    const program = join(workshop.root, "large");
+    writeFileSync(program, "");
+    chmodSync(program, 0o755);
+    truncateSync(program, 1024 * 1024 * 1024 + 1);
+    await expect(workshop.command({ allowedCommands: allow(program) }).prepare({ command: program })).rejects.toThrow(
+      /cannot be read, so nobody could tell/,
+    );
+    rmSync(program);
+  });
+
   test("and not a program that became a link meanwhile", async () => {
     const tool = workshop.command({ allowedCommands: allow(workshop.printargs) });
     const args = { command: workshop.printargs };
@@ -280,7 +324,7 @@ describe("the facts", () => {
     const versions = await Promise.all(
       [
         {},
-        { requiresApproval: false, allowedCommands: allow("ls") },
+        { requiresApproval: false },
         { allowedCommands: allow("ls") },
         { allowedCommands: [{ command: "ls", args: [] }] },
         { workingDirectory: workshop.outside },
@@ -288,12 +332,11 @@ describe("the facts", () => {
         { onAmbiguous: "fail" as const },
         { editable: false },
         { risk: "low" as const },
+        { approvalPrompt: "other words" },
       ].map(versionOf),
     );
     expect(new Set(versions).size).toBe(versions.length);
-    expect(await versionOf({ approvalPrompt: "other words", place: { file: "other.yaml", line: 9 } })).toBe(
-      versions[0],
-    );
+    expect(await versionOf({ place: { file: "other.yaml", line: 9 } })).toBe(versions[0]);
   });
 
   test("are the same when they are worked out again", async () => {

@@ -29,7 +29,8 @@ export interface Workshop {
   readonly outside: string;
   /** The path of a program that writes its arguments, NUL-separated, into argv.bin of its folder. */
   readonly printargs: string;
-  command(rule?: Partial<CommandConfig>): Tool;
+  /** Allows a few harmless programs unless the rule says otherwise. */
+  command(rule?: Partial<CommandConfig> & { protect?: string[] }): Tool;
   file(type: FileConfig["type"], rule?: Partial<FileConfig> & { withoutProc?: boolean; protect?: string[] }): Tool;
   /** The arguments that printargs was really given. */
   recordedArgs(): string[];
@@ -51,11 +52,11 @@ export function openWorkshop(): Workshop {
     root,
     outside,
     printargs,
-    command: (rule = {}) =>
-      createCommandTool(
-        { ...RULE, name: "execute_command", type: "command", allowedCommands: [], workingDirectory: root, ...rule },
-        { commands: systemCommands },
-      ),
+    command: ({ protect = [], ...rule } = {}) => {
+      const allowedCommands = allow("ls", "cat", "touch", "find", printargs);
+      const own = { name: "execute_command", type: "command", allowedCommands, workingDirectory: root } as const;
+      return createCommandTool({ ...RULE, ...own, ...rule }, { commands: systemCommands, protectedPaths: protect });
+    },
     file: (type, { withoutProc, protect = [], ...rule } = {}) =>
       createFileTool(
         { ...RULE, name: type, type, root, ...rule },
