@@ -18,6 +18,7 @@ import type { Fetch } from "../ports/network.ts";
 import type { JsonObject } from "../task/json.ts";
 import { createBoundedFetch, withHeaders } from "./mcp-http.ts";
 import { ANSWER_LOST, finishedFrom, finishedWithout } from "./mcp-result.ts";
+import { createRedaction, secretsOf } from "./mcp-secrets.ts";
 import { StdioTransport } from "./mcp-stdio.ts";
 import type { Finished } from "./tool.ts";
 
@@ -156,7 +157,7 @@ function hasCode(error: unknown, code: SdkErrorCode): boolean {
 }
 
 function createTransport(config: McpTransport, network: Fetch, onStreamEnd: () => void): Transport {
-  if (config.type === "stdio") return new StdioTransport(config);
+  if (config.type === "stdio") return new StdioTransport(config, createRedaction(secretsOf(config)));
   const requestInit = { headers: { ...config.headers } };
   const url = new URL(config.url);
   if (config.type === "sse") {

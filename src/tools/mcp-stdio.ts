@@ -20,12 +20,15 @@ export class StdioTransport implements Transport {
   reason = "";
 
   readonly #command: StdioCommand;
+  readonly #redact: (text: string) => string;
   readonly #buffer = new ReadBuffer({ maxBufferSize: MESSAGE_BYTES_MAX });
   #process: PipedProcess | undefined;
   #isDeaf = false;
 
-  constructor(command: StdioCommand) {
+  /** `redact`: before its last words are cut and joined with others, where a part of a secret would not be known. */
+  constructor(command: StdioCommand, redact: (text: string) => string) {
     this.#command = command;
+    this.#redact = redact;
   }
 
   async start(): Promise<void> {
@@ -33,7 +36,7 @@ export class StdioTransport implements Transport {
     this.#process = spawnPiped(command, args, env, {
       onData: (chunk) => this.#read(chunk),
       onGone: (reason) => {
-        this.reason ||= [reason, this.#process?.lastWords().trim()].filter(Boolean).join(": ");
+        this.reason ||= [reason, this.#redact(this.#process?.lastWords().trim() ?? "")].filter(Boolean).join(": ");
         this.onclose?.();
       },
     });

@@ -14,6 +14,7 @@ import type { ToolFacts } from "../task/request.ts";
 import { pickHeaders } from "./mcp-http.ts";
 import { createMcpLink, type Definition, type McpLink } from "./mcp-link.ts";
 import { textOf } from "./mcp-result.ts";
+import { createRedaction, redactJson, type Secrets, secretsOf } from "./mcp-secrets.ts";
 import { renderPrompt } from "./prompt.ts";
 import { createArgumentCheck } from "./schema.ts";
 import { CallRefused, type Finished, type Tool, type Work } from "./tool.ts";
@@ -45,8 +46,10 @@ export function openMcpServer(name: string, rule: McpRule, parts: McpParts = {})
     network: parts.fetch ?? systemFetch,
   });
   const known = new Map<string, Definition>();
+  const secrets = secretsOf(rule.transport);
+  const redact = createRedaction(secrets);
   const mayUse = (tool: string) => rule.tools?.includes(tool) ?? true;
-  const create = (tool: string) => createMcpTool({ server: name, tool, rule, where, link, known });
+  const create = (tool: string) => createMcpTool({ server: name, tool, rule, where, link, known, secrets });
 
   return {
     name,
@@ -66,9 +69,9 @@ export function openMcpServer(name: string, rule: McpRule, parts: McpParts = {})
         for (const tool of new Set([...(rule.tools ?? []), ...rule.requireApproval])) {
           if (!tools.has(tool) && !refused.has(tool)) problems.push(`${name}/${tool}: the server has no such tool`);
         }
-        return { tools: usable, problems };
+        return { tools: usable, problems: problems.map(redact) };
       } catch (error) {
-        return { tools: [], problems: [`${name}: the server cannot be used now: ${textOf(error)}`] };
+        return { tools: [], problems: [redact(`${name}: the server cannot be used now: ${textOf(error)}`)] };
       }
     },
     tool(fullName) {
@@ -86,12 +89,14 @@ interface ToolParts {
   readonly where: Where;
   readonly link: McpLink;
   readonly known: ReadonlyMap<string, Definition>;
+  readonly secrets: Secrets;
 }
 
-function createMcpTool({ server, tool, rule, where, link, known }: ToolParts): Tool {
+function createMcpTool({ server, tool, rule, where, link, known, secrets }: ToolParts): Tool {
   const name = `${server}/${tool}`;
   const gated = rule.requiresApproval || rule.requireApproval.includes(tool);
   const definition = known.get(tool);
+  const redact = createRedaction(secrets);
   const { risk, editable, idempotent, onAmbiguous, timeoutMs, approvalPrompt = null, allowedHeaders } = rule;
   const policy = { gated, risk, editable, idempotent, onAmbiguous, timeoutMs, approvalPrompt, allowedHeaders };
   const policyVersion = sha256(canonicalJson(policy));
@@ -100,12 +105,16 @@ function createMcpTool({ server, tool, rule, where, link, known }: ToolParts): T
   /** The tool as it is now. */
   async function look(): Promise<Definition> {
     const { tools, refused } = await link.listing().catch((error: unknown) => {
-      throw new CallRefused("tool-unavailable", `The server "${server}" cannot be used now: ${textOf(error)}`);
+      throw unavailable(`The server "${server}" cannot be used now: ${textOf(error)}`);
     });
     const found = tools.get(tool);
     if (found) return found;
     const why = refused.get(tool) ?? "the server has no such tool (any more)";
-    throw new CallRefused("tool-unavailable", `"${name}" cannot be used: ${why}`);
+    throw unavailable(`"${name}" cannot be used: ${why}`);
+  }
+
+  function unavailable(text: string): CallRefused {
+    return new CallRefused("tool-unavailable", redact(text));
   }
 
   async function prepare(args: JsonObject): Promise<ToolFacts> {
@@ -137,13 +146,13 @@ function createMcpTool({ server, tool, rule, where, link, known }: ToolParts): T
       return notSent(`the server has changed the tool "${name}" since it was approved`);
     const how = { timeoutMs, signal, headers: picked.headers };
     const finished = await link.call(now, args as JsonObject, how);
-    return redact(finished, [...Object.entries(picked.headers), ...Object.entries(where.headers)]);
+    return redactFinished(finished, createRedaction([...secrets, ...Object.entries(picked.headers)]));
   }
 
   return {
     name,
-    description: definition?.description ?? "",
-    parameters: definition?.inputSchema ?? { type: "object" },
+    description: redact(definition?.description ?? ""),
+    parameters: definition ? redactJson(definition.inputSchema, redact) : { type: "object" },
     gated,
     risk,
     editable,
@@ -162,17 +171,20 @@ function notSent(why: string): Finished {
 
 interface Where {
   readonly identity: string;
-  /** Shown: without what may be a secret in a url. */
+  /** Shown: without what may be a secret in a url or an argument. */
   readonly plan: JsonObject;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 function describeTransport(server: string, transport: McpRule["transport"]): Where {
   if (transport.type === "stdio") {
     const argv = [transport.command, ...transport.args];
-    return { identity: `stdio:${canonicalJson(argv)}`, plan: { transport: "stdio", argv }, headers: {} };
+    const shown = (transport.shownArgv ?? argv).map(createRedaction(secretsOf(transport)));
+    // Other values behind the same names are another server.
+    const isWhole = canonicalJson(shown) === canonicalJson(argv);
+    const values = isWhole ? "" : `#${sha256(canonicalJson(argv)).slice(0, 16)}`;
+    return { identity: `stdio:${canonicalJson(shown)}${values}`, plan: { transport: "stdio", argv: shown } };
   }
-  const { type, headers } = transport;
+  const { type } = transport;
   const url = URL.parse(transport.url);
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw new HoldpointError(
@@ -187,7 +199,6 @@ function describeTransport(server: string, transport: McpRule["transport"]): Whe
   return {
     identity: `${type}:${shown}#${sha256(url.href).slice(0, 16)}`,
     plan: { transport: type, url: shown },
-    headers,
   };
 }
 
@@ -213,14 +224,8 @@ function findSchemaProblem(definition: Definition): string | undefined {
   }
 }
 
-const SECRET_LENGTH_MIN = 8;
-
-/** A server that echoes its headers must not carry them into the log. Short values are words, not secrets. */
-function redact(finished: Finished, headers: readonly (readonly [string, string])[]): Finished {
-  const clean = (text: string) =>
-    headers
-      .filter(([, value]) => value.length >= SECRET_LENGTH_MIN)
-      .reduce((rest, [name, value]) => rest.replaceAll(value, `[${name}]`), text);
-  if (finished.outcome === "unknown") return { ...finished, why: clean(finished.why) };
-  return typeof finished.result === "string" ? { ...finished, result: clean(finished.result) } : finished;
+/** A server that echoes what it was given must not carry it into the log. */
+function redactFinished(finished: Finished, redact: (text: string) => string): Finished {
+  if (finished.outcome === "unknown") return { ...finished, why: redact(finished.why) };
+  return typeof finished.result === "string" ? { ...finished, result: redact(finished.result) } : finished;
 }

@@ -2,7 +2,24 @@
 import { createInterface } from "node:readline";
 
 const mode = process.argv[2] ?? "";
-const TOOL = { name: "act", description: "Does something.", inputSchema: { type: "object" } };
+/** All that it was given: what an indiscreet server says. */
+const told = mode.startsWith("tells") ? `${process.env.API_KEY} ${process.argv.slice(3).join(" ")}` : "";
+const TOOL = {
+  name: "act",
+  description: `Does something.${told}`,
+  inputSchema: { type: "object", properties: { a: { type: "string", description: told } } },
+};
+
+if (mode === "tells-at-start") {
+  console.error(`boot with key ${told}`);
+  process.exit(3);
+}
+if (mode === "tells-much-at-start") {
+  // The key's beginning is cut off by us.
+  const key = String(process.env.API_KEY);
+  console.error(`${key}${"x".repeat(2_000 - key.length)}`);
+  process.exit(3);
+}
 
 if (mode === "dies-at-start") {
   console.error("no licence");
@@ -16,6 +33,16 @@ function call(id: unknown): void {
   switch (mode) {
     case "dies":
       console.error("out of memory");
+      process.exit(7);
+      break;
+    case "tells":
+      send({ id, result: { content: [{ type: "text", text: told }] } });
+      break;
+    case "tells-in-an-error":
+      send({ id, error: { code: -32000, message: told } });
+      break;
+    case "tells-and-dies":
+      console.error(told);
       process.exit(7);
       break;
     case "answers-and-dies":
