@@ -1,6 +1,6 @@
 /** Shapes of foreign JSON: what every dialect reads with, and how a wrong one is told. */
 import { z } from "zod";
-import { isObject, type Json, type JsonObject } from "../task/json.ts";
+import { escapePointer, isObject, type Json, type JsonObject } from "../task/json.ts";
 import type { Answer } from "./dialect.ts";
 import { malformed } from "./dialect.ts";
 
@@ -26,7 +26,7 @@ export function readShape<T>(shape: z.ZodType<T>, data: unknown, at = "") {
 
 /** One step of an RFC 6901 pointer. */
 export function pointerTo(key: string): string {
-  return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return `/${escapePointer(key)}`;
 }
 
 /** An object of what is there. */

@@ -1,7 +1,7 @@
 /** What comes in: JSON of a known shape and a bounded size, or a precise no. */
 import type { Context } from "hono";
 import { z } from "zod";
-import { isObject, type JsonObject, type JsonProblem, parseJson } from "../task/json.ts";
+import { escapePointer, isObject, type JsonObject, type JsonProblem, parseJson } from "../task/json.ts";
 import { invalid } from "./api-refusals.ts";
 
 export const BODY_BYTES_MAX = 1024 * 1024;
@@ -58,8 +58,4 @@ function toProblems(issue: z.core.$ZodIssue): JsonProblem[] {
   const pointer = issue.path.map((step) => `/${escapePointer(String(step))}`).join("");
   if (issue.code !== "unrecognized_keys") return [{ pointer, text: issue.message }];
   return issue.keys.map((key) => ({ pointer: `${pointer}/${escapePointer(key)}`, text: "is not known here" }));
-}
-
-function escapePointer(text: string): string {
-  return text.replaceAll("~", "~0").replaceAll("/", "~1");
 }

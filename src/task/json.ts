@@ -139,6 +139,7 @@ function place(top: { keys: Set<string> | undefined; at: string; index: number }
   return `${top.at}/${top.keys ? escapePointer(name) : top.index}`;
 }
 
-function escapePointer(key: string): string {
+/** A key as one step of a JSON Pointer (RFC 6901). */
+export function escapePointer(key: string): string {
   return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -2,6 +2,7 @@
 import { sha256 } from "../task/digest.ts";
 import {
   canonicalJson,
+  escapePointer,
   findJsonProblem,
   isObject,
   type Json,
@@ -175,5 +176,5 @@ async function parse<S extends StandardSchema>(schema: S, args: JsonObject): Pro
 
 function describe({ message, path = [] }: Issue): string {
   const keys = path.map((step) => String(typeof step === "object" ? step.key : step));
-  return `/${keys.map((key) => key.replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}: ${message}`;
+  return `/${keys.map(escapePointer).join("/")}: ${message}`;
 }
