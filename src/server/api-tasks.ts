@@ -2,7 +2,7 @@
 import { type Context, Hono } from "hono";
 import type { Agents } from "../runtime/agent.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { TaskKey } from "../task/event.ts";
+import { nameOf, type TaskKey } from "../task/event.ts";
 import { replay } from "../task/log.ts";
 import type { Task } from "../task/task.ts";
 import { projectChange, projectTask } from "../task/task-view.ts";
@@ -70,35 +70,24 @@ async function openWatch(c: Context<AppEnv>, parts: ApiParts, key: TaskKey): Pro
 }
 
 /** The task as it is, then what is appended and the model's text as it comes, until the task is over. */
-async function watchTask({ runtime, clock, lookAgainMs }: ApiParts, key: TaskKey, outlet: Outlet): Promise<void> {
+async function watchTask({ runtime, follower }: ApiParts, key: TaskKey, outlet: Outlet): Promise<void> {
   const { signal, send } = outlet;
-  let news = new AbortController();
   let task: Task | undefined;
-  const isThis = (other: TaskKey) => other.id === key.id && other.tenant === key.tenant;
-  const forgetChanges = runtime.onChange((changed) => isThis(changed.key) && news.abort());
   const forgetText = runtime.onText(({ key: other, turn, attempt, delta }) => {
     // The stream begins with the task; text from before that comes whole with its turn.
-    if (task && isThis(other)) send("text", { turn, attempt, delta });
+    if (task && nameOf(other) === nameOf(key)) send("text", { turn, attempt, delta });
   });
-  const wake = () => news.abort();
-  signal.addEventListener("abort", wake, { once: true });
   try {
-    while (!signal.aborted) {
-      const { events } = await runtime.store.read(key, task?.version ?? 0);
+    for await (const events of follower.follow(key, 0, signal)) {
       const isFirst = task === undefined;
       task = replay(key, events, task);
       if (!task) return;
       if (isFirst) send("task", projectTask(task, events));
-      else if (events.length > 0) send("change", projectChange(task, events));
+      else send("change", projectChange(task, events));
       if (task.end) return;
-      await clock.sleep(lookAgainMs, news.signal);
-      // A new ear before the next reading: what is appended from here on is heard.
-      if (!signal.aborted) news = new AbortController();
     }
   } finally {
-    forgetChanges();
     forgetText();
-    signal.removeEventListener("abort", wake);
   }
 }
 

@@ -22,6 +22,7 @@ import { type AppEnv, createFindCaller, requireToken } from "./auth.ts";
 import { guardHost, guardOrigin, guardRate } from "./auth-guards.ts";
 import { operationsRoutes } from "./operations.ts";
 import { Streams } from "./streams.ts";
+import { v1Routes } from "./v1-routes.ts";
 
 const VERSION = "0.1.0";
 const INPUT_MODES = ["text/plain", "application/json"] as const;
@@ -52,6 +53,7 @@ export interface ApiParts {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly streams: Streams;
+  readonly follower: Follower;
   readonly selfApproval: ServerConfig["auth"]["selfApproval"];
   readonly lookAgainMs: number;
 }
@@ -59,9 +61,10 @@ export interface ApiParts {
 export function createApp(parts: AppParts): Hono<AppEnv> {
   const { runtime, server, clock, ids, ownerToken, host, draining, lookAgainMs = Number.MAX_SAFE_INTEGER } = parts;
   const streams = new Streams(clock, draining);
-  const api: ApiParts = { runtime, clock, ids, streams, selfApproval: server.auth.selfApproval, lookAgainMs };
   const inputModes = parts.inputModes ?? INPUT_MODES;
   const follower = new Follower({ runtime, clock, ...(parts.lookAgainMs === undefined ? {} : { lookAgainMs }) });
+  const { selfApproval } = server.auth;
+  const api: ApiParts = { runtime, clock, ids, streams, follower, selfApproval, lookAgainMs };
   const cards: CardParts = {
     agents: runtime.agents,
     legacy: server.a2a.legacy,
@@ -105,6 +108,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   app.route("/api", taskRoutes(api));
   app.route("/", rpcRoutes(a2a));
   app.route("/", restRoutes(a2a));
+  app.route("/v1", v1Routes({ ...a2a, messages: { runtime, clock, ids, server, inputModes } }));
   app.notFound((c) => c.json({ error: { code: "not-found", message: "There is nothing at this address." } }, 404));
   app.onError((error, c) => {
     const response = faulted(c, error);
