@@ -14,7 +14,7 @@ const STREAMS_PER_PRINCIPAL_MAX = 100;
 export interface Outlet {
   /** Aborts when the stream is over, whoever ended it. */
   readonly signal: AbortSignal;
-  send(event: string, data: unknown): void;
+  send(event: string, data: unknown, id?: string): void;
   /** Without a name, as A2A has it; a client that comes back says the last id that it has seen. */
   sendFrame(id: string, data: unknown): void;
 }
@@ -82,7 +82,8 @@ function createBody(
       controller.enqueue(encoder.encode(text));
     };
     // JSON has no raw newline: no value can end a frame or begin another.
-    const send = (event: string, data: unknown) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    const send = (event: string, data: unknown, id?: string) =>
+      write(`${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     const sendFrame = (id: string, data: unknown) => write(`id: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
     signal.addEventListener("abort", () => close(), { once: true });
     void run({ signal, send, sendFrame }).then(() => close(), close);

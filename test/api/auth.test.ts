@@ -31,6 +31,12 @@ const ROUTES = [
   ["GET", "/api/tasks/:name", ["task:read"]],
   ["POST", "/api/tasks/:name", ["task:submit"]],
   ...A2A_ROUTES,
+  ["GET", "/v1/agents", ["task:read"]],
+  ["POST", "/v1/agents/:agent/message:send", ["task:submit", "decide"]],
+  ["POST", "/v1/agents/:agent/message:stream", ["task:submit", "decide"]],
+  ["GET", "/v1/agents/:agent/tasks", ["task:read"]],
+  ["GET", "/v1/agents/:agent/tasks/:name", ["task:read"]],
+  ["POST", "/v1/agents/:agent/tasks/:name", ["task:submit"]],
 ] as const;
 /** Its methods ask for scopes one by one: `test/a2a`. */
 const RPC = "POST /a2a/:agent";
