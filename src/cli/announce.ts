@@ -2,9 +2,12 @@
 import type { Runtime } from "../runtime/runtime.ts";
 import { describeDecision, projectDecision, projectRequest, toIso } from "../task/request-view.ts";
 import type { RequestRecord, Task } from "../task/task.ts";
+import { makeVisible } from "../tools/prompt.ts";
 import { whatOf } from "./inbox.ts";
+import { quote } from "./render.ts";
 import type { Terminal } from "./terminal.ts";
-import { followUps, summary, timeOf, visible } from "./words.ts";
+import { followUps, timeOf, titleOf } from "./words.ts";
+import { wrapLines } from "./wrap.ts";
 
 export function announce(runtime: Runtime, terminal: Terminal, suffix: string): () => void {
   return runtime.onChange((task) => {
@@ -16,7 +19,9 @@ export function announce(runtime: Runtime, terminal: Terminal, suffix: string): 
     if (task.end) {
       const { state, message } = task.end;
       const mark = state === "completed" ? terminal.paint.green("✓") : terminal.paint.red("✕");
-      terminal.out(`${timeOf(toIso(task.updatedAtMs))}  ${mark} ${state}: ${visible(message)}\n`);
+      const words = quote(message).map((line) => `        ${line}`);
+      const lines = [`${timeOf(toIso(task.updatedAtMs))}  ${mark} ${state}`, ...words];
+      terminal.out(wrapLines(`${lines.join("\n")}\n`, terminal.output.columns));
     }
   });
 }
@@ -26,7 +31,7 @@ export function tellRequest({ out, paint }: Terminal, task: Task, record: Reques
   const time = timeOf(toIso(task.updatedAtMs));
   if (record.decision) {
     const said = describeDecision(projectDecision(record.decision));
-    out(`${time}  ${summary(request.title)} ${visible(said)}   ${paint.dim(request.id)}\n`);
+    out(`${time}  ${titleOf(request)} ${makeVisible(said)}   ${paint.dim(request.id)}\n`);
     return;
   }
   const risk = request.risk === "high" ? paint.red("HIGH") : request.risk;

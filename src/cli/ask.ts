@@ -7,7 +7,7 @@ import { makeVisible } from "../tools/prompt.ts";
 import { type Button, type Menu, pressKey, SETTLE_MS, settled, showMenu } from "./arming.ts";
 import { choicesOf, itemsOf, parseField } from "./fields.ts";
 import { listenToKeys, waitForQuiet } from "./keys.ts";
-import { renderValue } from "./render.ts";
+import { renderInstead } from "./render.ts";
 import type { Terminal } from "./terminal.ts";
 import { propertiesOf } from "./words.ts";
 import { wrapLines } from "./wrap.ts";
@@ -20,6 +20,9 @@ export type Said =
   | { readonly type: "leave" }
   /** `signal` aborted: somebody else was quicker, or time is up. */
   | { readonly type: "stopped" };
+
+/** What the prompt puts before each line. */
+const PROMPT_COLUMNS = 3;
 
 const LABELS: Readonly<Record<Button, string>> = {
   approve: "[a] Approve",
@@ -52,7 +55,7 @@ export async function askApproval(
 
 /** Other arguments from the person's editor, shown whole; undefined when nothing was changed. */
 export function editArgs(terminal: Terminal, request: RequestView, earlier?: JsonObject): JsonObject | undefined {
-  const { env, note, paint, errors } = terminal;
+  const { env, note } = terminal;
   const editor = env.VISUAL || env.EDITOR || "vi";
   const before = `${JSON.stringify(earlier ?? request.args, null, 2)}\n`;
   const after = editText(editor, `${request.tool ?? "arguments"}.json`.replaceAll(/[^\w.-]/g, "_"), before);
@@ -72,9 +75,12 @@ export function editArgs(terminal: Terminal, request: RequestView, earlier?: Jso
     note("Nothing was changed.\n");
     return undefined;
   }
-  const shown = renderValue(args).map((line) => `  ${line}\n`);
-  note(wrapLines(`\n${paint.bold("Exactly this will run instead:")}\n${shown.join("")}\n`, errors.columns));
+  showInstead(terminal, args);
   return args;
+}
+
+export function showInstead({ note, paint, errors }: Terminal, args: JsonObject): void {
+  note(wrapLines(`\n${renderInstead(args, paint)}\n\n`, errors.columns));
 }
 
 async function askButton(
@@ -159,13 +165,14 @@ export async function askAnswer(terminal: Terminal, request: RequestView, signal
     const choices = choicesOf(itemsOf(schema) ?? schema);
     const list = choices?.map((choice, i) => `\n  ${i + 1} ${makeVisible(choice)}`).join("") ?? "";
     const how = itemsOf(schema) && choices ? " (several, with commas between them)" : "";
-    const title = makeVisible(typeof schema.title === "string" ? schema.title : name);
+    const title = `The agent asks: ${makeVisible(typeof schema.title === "string" ? schema.title : name)}`;
     const validate = (line = "") => {
       if (line.trim() === "") return isNeeded ? "An answer is needed; Esc leaves it open" : undefined;
       const parsed = parseField(schema, line.trim());
       return "problem" in parsed ? makeVisible(parsed.problem) : undefined;
     };
-    const line = await askLine(terminal, `${title}${how}${list}`, signal, validate);
+    const question = wrapLines(`${title}${how}${list}`, (terminal.errors.columns || Number.MAX_VALUE) - PROMPT_COLUMNS);
+    const line = await askLine(terminal, question, signal, validate);
     if (signal.aborted) return { type: "stopped" };
     if (line === undefined) return { type: "leave" };
     const parsed = line === "" ? undefined : parseField(schema, line);

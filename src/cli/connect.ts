@@ -26,6 +26,8 @@ export interface Connection {
   readonly client: Client;
   /** The work is done in this process: whoever ends it stops the work. */
   readonly isLocal: boolean;
+  /** Whether a task of this agent may wait for a person in this process, and be lost with it. */
+  mayWaitHere(agent: string): Promise<boolean>;
   /** What a follow-up command needs to reach the same place. */
   readonly suffix: string;
   close(): Promise<void>;
@@ -44,7 +46,7 @@ export async function connect(
   if (url) {
     const token = tokenFor(url, findOwnerToken(folder.path, env), env[TOKEN_VARIABLE] !== undefined);
     const client = createClient({ url, token, fetch: (address, init) => systemFetch(address, init) });
-    return { client, isLocal: false, suffix, close: async () => undefined };
+    return { client, isLocal: false, mayWaitHere: async () => false, suffix, close: async () => undefined };
   }
   if (!mayCreate && !fileExists(folder.path)) {
     const message = `no server runs here and there is no ${flags.data}; start one with "npx holdpoint dev", or name one with --url`;
@@ -52,12 +54,15 @@ export async function connect(
   }
   createDataFolder(flags.data);
   // Loaded when needed: a command that talks to a server starts without one.
-  const [{ createApp }, { openHoldpoint }] = await Promise.all([
+  const [{ createApp }, { openHoldpoint }, { mayWaitHere, settleLost }] = await Promise.all([
     import("../server/app.ts"),
     import("../server/compose.ts"),
+    import("./blocking.ts"),
   ]);
   const warn = (text: string) => note(`${text}\n`);
+  const openedAtMs = clock.nowMs();
   const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn });
+  await settleLost(holdpoint, openedAtMs, { clock, note });
   const stopping = new AbortController();
   const parts = partsOf(holdpoint, folder, env, warn);
   const app = createApp({ ...parts, clock, host: "localhost", draining: stopping.signal });
@@ -68,6 +73,7 @@ export async function connect(
       fetch: async (address, init) => app.request(address, init),
     }),
     isLocal: true,
+    mayWaitHere: (agent) => mayWaitHere(holdpoint, agent),
     suffix,
     close: async () => {
       stopping.abort();

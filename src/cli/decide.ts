@@ -1,9 +1,10 @@
 /** `holdpoint approve | deny | answer | cancel`: one decision about one request, bound to what it shows. */
-import { type Client, ClientError, type DecisionOrder, type RequestView } from "../client/client.ts";
+import { type Client, ClientError, type DecisionOrder, type DecisionView, type RequestView } from "../client/client.ts";
 import { readText } from "../ports/files.ts";
 import { isObject, type JsonObject, parseJson } from "../task/json.ts";
 import { describeDecision } from "../task/request-view.ts";
-import { askAnswer, askApproval, editArgs } from "./ask.ts";
+import { makeVisible } from "../tools/prompt.ts";
+import { askAnswer, askApproval, editArgs, showInstead } from "./ask.ts";
 import { type ConnectFlags, type Connection, connect } from "./connect.ts";
 import { Ending, EXIT, type ExitCode } from "./exit.ts";
 import { parseSets } from "./fields.ts";
@@ -12,7 +13,7 @@ import { endOf, followTask, interrupt, toOrder } from "./follow.ts";
 import { renderRequest } from "./render.ts";
 import { tellEnd } from "./run.ts";
 import type { Terminal } from "./terminal.ts";
-import { COMMAND, followUps, propertiesOf, summary, timeOf, visible } from "./words.ts";
+import { COMMAND, followUps, propertiesOf, timeOf, titleOf } from "./words.ts";
 
 const STDIN = 0;
 
@@ -35,6 +36,7 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
     checkHash(request, flags.hash);
     const reason = flags.note === undefined ? {} : { reason: flags.note };
     const edited = flags.edit ? editArgs(terminal, request) : given;
+    if (given) showInstead(terminal, given);
     if (flags.edit && !edited) throw new Ending(EXIT.failed, "nothing was changed, nothing was decided");
     const mustSee = isOpen(request) && request.risk === "high" && flags.hash === undefined;
     if (mustSee && !terminal.isInteractive) {
@@ -44,7 +46,7 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
     if (!mustSee) {
       return { decision: "approve", digest: request.digest, ...reason, ...(edited ? { editedArgs: edited } : {}) };
     }
-    showAll(request, terminal);
+    showAll(request, terminal, edited);
     const said = await askApproval(terminal, request, new AbortController().signal, edited);
     if (said.type === "leave" || said.type === "stopped") throw new Ending(EXIT.waiting, "left open");
     return { ...reason, ...toOrder(said, request.digest) };
@@ -70,7 +72,7 @@ export interface AnswerFlags extends ConnectFlags {
 }
 
 export function answerCommand(id: string, flags: AnswerFlags, terminal: Terminal): Promise<ExitCode> {
-  return decideRequest(id, flags, terminal, async (request, suffix) => {
+  return decideRequest(id, flags, terminal, async (request, suffix, client) => {
     if (request.kind === "approval") {
       throw new Ending(EXIT.usage, `that is no question; decide it:\n  ${followUps(request, suffix).join("\n  ")}`);
     }
@@ -79,7 +81,7 @@ export function answerCommand(id: string, flags: AnswerFlags, terminal: Terminal
       const values = { ...(flags.json === undefined ? {} : readObject(flags.json)), ...readSets(request, flags.set) };
       return { decision: "answer", digest, values };
     }
-    if (request.decision) throw lost(request, request.decision);
+    if (request.decision) throw await lost(client, request, request.decision);
     if (!terminal.isInteractive) throw new Ending(EXIT.usage, "say the answer with --set name=value or --json <file>");
     showAll(request, terminal);
     const said = await askAnswer(terminal, request, new AbortController().signal);
@@ -106,14 +108,14 @@ async function decideRequest(
   given: string,
   flags: ConnectFlags,
   terminal: Terminal,
-  choose: (request: RequestView, suffix: string) => Promise<DecisionOrder>,
+  choose: (request: RequestView, suffix: string, client: Client) => Promise<DecisionOrder>,
 ): Promise<ExitCode> {
   const connection = await connect(flags, terminal);
   try {
     const { client, suffix } = connection;
     const request = await findRequest(client, given);
     const { version } = await client.getTask(request.taskId);
-    const decided = await send(client, request, await choose(request, suffix), suffix);
+    const decided = await send(client, request, await choose(request, suffix, client), suffix);
     await tellDecided(client, terminal, decided);
     if (!connection.isLocal) return EXIT.done;
     // Its own event was just told.
@@ -129,20 +131,23 @@ async function send(client: Client, request: RequestView, order: DecisionOrder, 
   } catch (error) {
     if (!(error instanceof ClientError)) throw error;
     const { decision, request: now } = error.body;
-    if (decision) throw lost(request, decision);
+    if (decision) throw await lost(client, request, decision);
     if (error.status !== 412 || !now) throw error;
     const next = followUps(now, suffix).join("\n  ");
     throw new Ending(EXIT.conflict, `${error.message}\n  ${next}`);
   }
 }
 
-function lost({ id }: RequestView, decision: NonNullable<RequestView["decision"]>): Ending {
-  const what = `${visible(describeDecision(decision))} (${timeOf(decision.at)})`;
+async function lost(client: Client, { id, taskId }: RequestView, decision: DecisionView): Promise<Ending> {
+  const { result } = decision.cause === "task" ? await client.getTask(taskId) : {};
+  // How else a task ended is told in the agent's words, which have no place here.
+  const how = result?.code === "lost" ? `: ${makeVisible(result.message)}` : "";
+  const what = `${makeVisible(describeDecision(decision))}${how} (${timeOf(decision.at)})`;
   return new Ending(EXIT.conflict, `${id} was ${what}. Nothing changed.`);
 }
 
-function showAll(request: RequestView, { note, paint, clock, errors }: Terminal): void {
-  note(`${renderRequest(request, paint, clock.nowMs(), errors.columns)}\n`);
+function showAll(request: RequestView, { note, paint, clock, errors }: Terminal, instead?: JsonObject): void {
+  note(`${renderRequest(request, paint, clock.nowMs(), errors.columns, instead)}\n`);
 }
 
 function isOpen({ status }: RequestView): boolean {
@@ -151,8 +156,8 @@ function isOpen({ status }: RequestView): boolean {
 
 async function tellDecided(client: Client, { note, paint }: Terminal, request: RequestView): Promise<void> {
   const mark = request.status === "denied" || request.status === "canceled" ? paint.red("✕") : paint.green("✓");
-  const said = request.decision ? visible(describeDecision(request.decision)) : request.status;
-  note(`${mark} ${summary(request.title)} ${said}\n`);
+  const said = request.decision ? makeVisible(describeDecision(request.decision)) : request.status;
+  note(`${mark} ${titleOf(request)} ${said}\n`);
   const open = (await client.getTask(request.taskId)).requests.filter(({ status }) => status === "open");
   if (open.length === 0) return;
   note(`  Saved. Waiting for ${open.length} more ${open.length === 1 ? "decision" : "decisions"} in this task.\n`);

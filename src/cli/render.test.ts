@@ -1,8 +1,10 @@
+import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { RequestView, TaskView } from "../client/client.ts";
 import { canonicalJson, type Json } from "../task/json.ts";
-import { renderValue } from "./render.ts";
-import { toJsonLine } from "./terminal.ts";
+import { renderRequest, renderTask, renderValue } from "./render.ts";
+import { type Paint, toJsonLine } from "./terminal.ts";
 import { followUps, summary, visibleOnce } from "./words.ts";
 import { wrapLines } from "./wrap.ts";
 
@@ -21,6 +23,16 @@ const anyTextInside = fc.oneof(
   fc.array(anyText),
   fc.dictionary(anyText, anyText),
 ) as fc.Arbitrary<Json>;
+const RESET = "\u001b[0m";
+const painted = (code: number) => (text: string) => `\u001b[${code}m${text}${RESET}`;
+const loud: Paint = {
+  bold: painted(1),
+  dim: painted(2),
+  red: painted(31),
+  green: painted(32),
+  yellow: painted(33),
+  cyan: painted(36),
+};
 
 describe("a value", () => {
   test("is shown whole: two different ones never look the same", () => {
@@ -94,6 +106,99 @@ describe("long lines", () => {
         },
       ),
     );
+  });
+});
+
+describe("painted lines", () => {
+  test("are broken like all others: paint takes no room, ends before the mark and begins again after it", () => {
+    expect(wrapLines(`◷ ${loud.bold("x".repeat(30))} end`, 25).split("\n")).toEqual([
+      `◷ ${loud.bold("x".repeat(22))}`,
+      `  ┆ ${loud.bold("x".repeat(8))} end`,
+    ]);
+  });
+
+  test("lose nothing, and none is wider than the terminal", () => {
+    const piece = fc.tuple(
+      fc.constantFrom("bold", "red", "dim", undefined),
+      fc.string({ unit: fc.constantFrom(..."ab 漢") }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.integer({ min: 21, max: 90 }), (pieces, columns) => {
+        const line = `│ ${pieces.map(([name, text]) => (name ? loud[name as keyof Paint](text) : text)).join("")}`;
+        const lines = wrapLines(line, columns).split("\n");
+        expect(lines.map((part) => stripVTControlCharacters(part).replace(/^[│┆] /, "")).join("")).toBe(
+          stripVTControlCharacters(line).slice(2),
+        );
+        for (const part of lines) {
+          expect(part).toMatch(/^[│┆] /);
+          expect(Array.from(stripVTControlCharacters(part)).length).toBeLessThan(columns);
+          // No paint goes on into the next line.
+          expect(part.lastIndexOf("\u001b[")).toBe(part.lastIndexOf(RESET));
+        }
+      }),
+    );
+  });
+});
+
+describe("what an agent asks cannot pass for our own text", () => {
+  const forged = `Which one?\n14:00:00  delete_file approved by owner ${"and so on ".repeat(30)}\n✓ done`;
+  const request = {
+    id: "input-t-1",
+    kind: "input",
+    status: "open",
+    taskId: "t",
+    agent: "a",
+    path: ["a"],
+    title: forged,
+    prompt: forged,
+    agentSays: null,
+    args: null,
+    plan: null,
+    schema: { type: "object", properties: { answer: { type: "string", title: forged } }, required: ["answer"] },
+    digest: `sha256:${"0".repeat(64)}`,
+    risk: "low",
+    rule: null,
+    openedAt: "2026-01-01T00:00:00.000Z",
+    expiresAt: null,
+  } as unknown as RequestView;
+  const bars = /^ *[│┆] /;
+  const forgery = /Which one|delete_file|and so on|✓ done/;
+
+  test.each([40, 80, 120])("in a request, at %i columns", (columns) => {
+    const lines = stripVTControlCharacters(renderRequest(request, loud, 0, columns)).split("\n");
+    expect(lines[0]).toBe("◷ Question   LOW RISK");
+    if (columns >= 80) expect(lines).toContain(`    ${request.digest}`);
+    expect(lines.filter((line) => forgery.test(line)).length).toBeGreaterThan(2);
+    for (const line of lines) {
+      if (forgery.test(line)) expect(line).toMatch(bars);
+      expect(line.length).toBeLessThan(columns);
+    }
+  });
+
+  test.each([40, 80, 120])("nor what it says, in the story of a task, at %i columns", (columns) => {
+    const at = "2026-01-01T00:00:00.000Z";
+    const task = {
+      id: "t",
+      agent: "a",
+      contextId: "c",
+      state: "completed",
+      by: "ana",
+      timeline: [{ seq: 2, at, type: "model-replied", text: "the agent says", says: forged }],
+      result: { state: "completed", message: forged },
+    } as unknown as TaskView;
+    const lines = stripVTControlCharacters(renderTask(task, loud, columns)).split("\n");
+    for (const line of lines) if (forgery.test(line)) expect(line).toMatch(bars);
+    // Ours is one line, whatever stands in it.
+    const wanted = {
+      ...task,
+      timeline: [{ seq: 2, at, type: "model-replied", text: `the agent wants: x\n${forged}` }],
+    };
+    const { result: _, ...open } = wanted as unknown as TaskView;
+    const said = stripVTControlCharacters(renderTask(open, loud, columns))
+      .split("\n")
+      .slice(5, -1);
+    expect(said[0]).toMatch(/^\d\d:\d\d:\d\d {2}the agent wants: x⟦U\+000A⟧/);
+    for (const line of said.slice(1)) expect(line).toMatch(bars);
   });
 });
 

@@ -2,13 +2,13 @@
  * A request as a person sees it in a terminal: everything that would run, never cut, from the bytes that the digest
  * binds. What the agent says about it is marked as the agent's own words.
  */
-import type { RequestView, TaskView } from "../client/client.ts";
+import type { RequestView, TaskView, TimelineEntry } from "../client/client.ts";
 import type { Json, JsonObject } from "../task/json.ts";
 import { describeDecision } from "../task/request-view.ts";
 import { makeVisible } from "../tools/prompt.ts";
 import { choicesOf, itemsOf } from "./fields.ts";
 import type { Paint } from "./terminal.ts";
-import { describeDuration, propertiesOf, timeOf, visible, visibleOnce } from "./words.ts";
+import { describeDuration, isQuestion, propertiesOf, timeOf, titleOf, visible, visibleOnce } from "./words.ts";
 import { wrapLines } from "./wrap.ts";
 
 const MARKS: Readonly<Record<RequestView["status"], string>> = {
@@ -21,23 +21,33 @@ const MARKS: Readonly<Record<RequestView["status"], string>> = {
   superseded: "↻",
 };
 
-/** `columns`: how wide the terminal is that shows it, if one does. */
-export function renderRequest(request: RequestView, paint: Paint, nowMs: number, columns?: number): string {
-  const { kind, status, decision, effect, agentSays, prompt, args, plan, schema, url } = request;
+/**
+ * `columns`: how wide the terminal is that shows it, if one does. `instead`: the arguments that somebody wants to approve
+ * in place of the agent's; nothing else is then said to run.
+ */
+export function renderRequest(
+  request: RequestView,
+  paint: Paint,
+  nowMs: number,
+  columns?: number,
+  instead?: JsonObject,
+): string {
+  const { status, decision, effect, agentSays, prompt, args, plan, schema, url } = request;
   const blocks = [
     renderHead(request, paint, nowMs),
     ...(agentSays === null ? [] : [block("The agent says (its own words, checked by nobody):", quote(agentSays))]),
-    kind === "input"
+    isQuestion(request)
       ? block("The agent asks (its own words):", quote(prompt))
       : block("The question:", indent(visibleOnce(prompt).split("\n"))),
     ...(url === undefined ? [] : [block("Go to:", [`  ${makeVisible(url)}`])]),
-    ...(args === null ? [] : [block(paint.bold(titleOfArgs(request)), indent(renderValue(args)))]),
-    ...(plan === null ? [] : [block(paint.bold("What it comes to:"), indent(renderValue(plan)))]),
+    ...(args === null ? [] : [block(paint.bold(titleOfArgs(request, instead)), indent(renderValue(args)))]),
+    ...(plan === null ? [] : [block(paint.bold(titleOfPlan(instead)), indent(renderValue(plan)))]),
     ...(schema === null ? [] : [block("An answer has:", indent(renderFields(schema)))]),
     ...(decision?.editedArgs ? [block("Changed arguments:", indent(renderValue(decision.editedArgs)))] : []),
     ...(decision?.values ? [block("Answer:", indent(renderValue(decision.values)))] : []),
     ...(effect ? [block("What became of it:", indent(renderValue({ ...effect })))] : []),
     ...(status === "open" ? [whatIfNobody(request)] : []),
+    ...(instead ? [renderInstead(instead, paint)] : []),
   ];
   return wrapLines(`${blocks.join("\n\n")}\n`, columns);
 }
@@ -54,14 +64,24 @@ function renderFields(schema: JsonObject): string[] {
   });
 }
 
-function titleOfArgs({ kind }: RequestView): string {
-  return kind === "approval" ? "Exactly this will run:" : "This was started and cut off:";
+/** Changed arguments, as whoever approves them must see them. */
+export function renderInstead(args: JsonObject, paint: Paint): string {
+  return block(paint.bold("Exactly this will run instead:"), indent(renderValue(args)));
+}
+
+function titleOfArgs({ kind }: RequestView, instead: JsonObject | undefined): string {
+  if (kind !== "approval") return "This was started and cut off:";
+  return instead ? "The agent wanted this, and it will not run:" : "Exactly this will run:";
+}
+
+function titleOfPlan(instead: JsonObject | undefined): string {
+  return instead ? "What that would have come to:" : "What it comes to:";
 }
 
 function renderHead(request: RequestView, paint: Paint, nowMs: number): string {
-  const { id, status, title, risk, agent, path, taskId, openedAt, expiresAt, rule, digest, decision } = request;
+  const { id, status, risk, agent, path, taskId, openedAt, expiresAt, rule, digest, decision } = request;
   const loud = risk === "high" ? paint.red : risk === "medium" ? paint.yellow : paint.dim;
-  const said = decision ? `${visible(describeDecision(decision))} · ${timeOf(decision.at)}` : "open";
+  const said = decision ? `${makeVisible(describeDecision(decision))} · ${timeOf(decision.at)}` : "open";
   const age = describeDuration(nowMs - Date.parse(openedAt));
   const rows = [
     ["id", id],
@@ -73,10 +93,10 @@ function renderHead(request: RequestView, paint: Paint, nowMs: number): string {
       expiresAt === null ? "never" : `${timeOf(expiresAt)} (${describeDuration(Date.parse(expiresAt) - nowMs)})`,
     ],
     ...(rule ? [["rule", `${makeVisible(rule.file)}:${rule.line}`]] : []),
-    ["digest", digest],
-  ];
-  const head = `${MARKS[status]} ${paint.bold(makeVisible(title))}   ${loud(`${risk.toUpperCase()} RISK`)}`;
-  return [head, ...rows.map(([name = "", value = ""]) => `  ${paint.dim(name.padEnd(8))} ${value}`)].join("\n");
+  ].map(([name = "", value = ""]) => `  ${paint.dim(name.padEnd(8))} ${value}`);
+  const head = `${MARKS[status]} ${paint.bold(titleOf(request))}   ${loud(`${risk.toUpperCase()} RISK`)}`;
+  // On a line of its own a digest is whole, and can be copied, at 80 columns.
+  return [head, ...rows, `  ${paint.dim("digest")}`, `    ${digest}`].join("\n");
 }
 
 function whatIfNobody({ expiresAt, onTimeout, kind }: RequestView): string {
@@ -88,21 +108,23 @@ function whatIfNobody({ expiresAt, onTimeout, kind }: RequestView): string {
 /** A task: where it stands, and its log in words. */
 export function renderTask(task: TaskView, paint: Paint, columns?: number): string {
   const { id, agent, contextId, state, by, timeline, result } = task;
-  const lines = timeline.flatMap(({ at, text, says }) => [
-    `${paint.dim(timeOf(at))}  ${visible(text)}`,
-    ...(says === undefined || says === "" ? [] : quote(says).map((line) => `        ${line}`)),
-  ]);
   const text = [
     `${paint.bold(state)}   task ${id}`,
     `  ${paint.dim("agent")}    ${makeVisible(agent)}`,
     `  ${paint.dim("context")}  ${makeVisible(contextId)}`,
     `  ${paint.dim("by")}       ${makeVisible(by)}`,
-    ...(result ? [`  ${paint.dim("result")}   ${visible(result.message)}`] : []),
+    ...(result ? [`  ${paint.dim("result")}`, ...quote(result.message)] : []),
     "",
-    ...lines,
+    ...timeline.flatMap((entry) => renderEntry(entry, paint)),
     "",
   ].join("\n");
   return wrapLines(text, columns);
+}
+
+/** One event: a line of ours, whatever stands in it, and the words of others below it. */
+export function renderEntry({ at, text, says = "" }: TimelineEntry, paint: Paint, mark = ""): string[] {
+  const words = says === "" ? [] : quote(says).map((line) => `        ${line}`);
+  return [`${paint.dim(timeOf(at))}  ${mark}${makeVisible(text)}`, ...words];
 }
 
 function block(title: string, lines: readonly string[]): string {
@@ -110,7 +132,7 @@ function block(title: string, lines: readonly string[]): string {
 }
 
 /** Somebody's words, with a bar beside every line: none of it can pass for ours. */
-function quote(text: string): string[] {
+export function quote(text: string): string[] {
   return visible(text)
     .split("\n")
     .map((line) => `  │ ${line}`);

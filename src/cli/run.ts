@@ -4,7 +4,7 @@ import { type ConnectFlags, type Connection, connect } from "./connect.ts";
 import { Ending, EXIT, type ExitCode } from "./exit.ts";
 import { endOf, type Followed, followTask, interrupt } from "./follow.ts";
 import { type Terminal, toJsonLine } from "./terminal.ts";
-import { COMMAND, followUps, summary } from "./words.ts";
+import { COMMAND, followUps, isQuestion, summary, titleOf } from "./words.ts";
 
 export interface RunFlags extends ConnectFlags {
   /** Milliseconds, or false for `--no-wait`; absent: ask here, or come back at a pause. */
@@ -21,21 +21,32 @@ export async function runCommand(
   const connection = await connect(flags, terminal, true);
   const interrupted = interrupt();
   try {
-    const task = await connection.client.submit({ agent, message });
     const atPause = flags.wait === false ? "return" : terminal.isInteractive ? "ask" : flags.wait ? "wait" : "return";
+    const waitsHere = await connection.mayWaitHere(agent);
+    if (waitsHere && atPause !== "ask") throw nobodyCouldDecide(agent);
+    const task = await connection.client.submit({ agent, message });
     const waitMs = flags.wait === false ? undefined : flags.wait;
     const options = { task, afterSeq: 0, atPause, waitMs, isQuiet: flags.json === true } as const;
     const followed = await Promise.race([followTask(connection, terminal, options), interrupted]).catch((error) => {
       if (error instanceof Ending && error.exitCode === EXIT.interrupted)
-        tellOfInterrupt(terminal, connection, task.id);
+        tellOfInterrupt(terminal, connection, task.id, waitsHere);
       throw error;
     });
-    tellEnd(terminal, connection, task.id, followed);
+    if (waitsHere && followed.type !== "ended") terminal.note(`${LOST_WITH_IT}\n`);
+    else tellEnd(terminal, connection, task.id, followed);
     if (flags.json) terminal.out(toJsonLine(await connection.client.getTask(task.id)));
-    return endOf(followed);
+    return waitsHere && followed.type === "waiting" ? EXIT.failed : endOf(followed);
   } finally {
     await connection.close();
   }
+}
+
+const LOST_WITH_IT = "The task waited in this command and is lost with it (hitl.mode blocking).";
+
+function nobodyCouldDecide(agent: string): Ending {
+  const why = `"${agent}" waits for people in the process that runs it (hitl.mode blocking), and nobody could decide here`;
+  const instead = `start "${COMMAND} serve" first, run it at a terminal, or give the agent a session_store`;
+  return new Ending(EXIT.usage, `${why}: ${instead}. Nothing was started.`);
 }
 
 /** What a person needs to know when the command is over and the work is not. */
@@ -48,12 +59,22 @@ export function tellEnd(terminal: Terminal, { suffix }: Connection, taskId: stri
 
 function tellOpen({ note, paint }: Terminal, open: readonly RequestView[], suffix: string): void {
   for (const request of open) {
-    note(`${paint.yellow("◷")} ${summary(request.title)} waits for a person (${request.risk} risk)\n`);
+    note(`${paint.yellow("◷")} ${titleOf(request)} waits for a person (${request.risk} risk)\n`);
+    if (isQuestion(request)) note(`    │ ${summary(request.prompt)}\n`);
     for (const command of followUps(request, suffix)) note(`    ${command}\n`);
   }
 }
 
-function tellOfInterrupt({ note }: Terminal, { isLocal, suffix }: Connection, taskId: string): void {
+function tellOfInterrupt(
+  { note }: Terminal,
+  { isLocal, suffix }: Connection,
+  taskId: string,
+  waitsHere: boolean,
+): void {
+  if (waitsHere) {
+    note(`\n${LOST_WITH_IT}\n`);
+    return;
+  }
   const what = isLocal ? "it goes on when a server or a command opens this folder" : "it goes on at the server";
   note(`\nThe task is not canceled; ${what}.   ${COMMAND} cancel ${taskId}${suffix}\n`);
 }

@@ -1,8 +1,11 @@
 /** Prints a task as it goes on: the agent's text as it comes, tools as they run, decisions as they are made. */
 import type { TaskEvent, TimelineEntry } from "../client/client.ts";
+import { QuoteWriter } from "./quote-writer.ts";
+import { renderEntry } from "./render.ts";
 import { StatusLine } from "./status-line.ts";
 import type { Terminal } from "./terminal.ts";
-import { timeOf, visible } from "./words.ts";
+import { visible } from "./words.ts";
+import { wrapLines } from "./wrap.ts";
 
 export class TaskPrinter {
   readonly #terminal: Terminal;
@@ -14,14 +17,15 @@ export class TaskPrinter {
   #live = { turn: 0, attempt: 0, text: "" };
   #lastSaid = "";
   /** With data for programs on stdout, the words go with the rest. */
-  readonly #say: (text: string) => void;
+  readonly #words: QuoteWriter;
 
   constructor(terminal: Terminal, agent: string, options: { readonly afterSeq: number; readonly isQuiet: boolean }) {
     this.#terminal = terminal;
     this.#status = new StatusLine(terminal);
     this.#agent = agent;
     this.#seq = options.afterSeq;
-    this.#say = options.isQuiet ? terminal.note : terminal.out;
+    const { note, errors, out, output } = terminal;
+    this.#words = options.isQuiet ? new QuoteWriter(note, errors.columns) : new QuoteWriter(out, output.columns);
   }
 
   show(event: TaskEvent): void {
@@ -51,16 +55,17 @@ export class TaskPrinter {
     this.#status.clear();
     const { turn: earlier, attempt: before, text } = this.#live;
     if (turn !== earlier || attempt !== before) {
-      if (turn === earlier && text !== "") this.#terminal.note("\n(cut off; the agent starts over)\n");
+      this.#words.end();
+      if (turn === earlier && text !== "") this.#terminal.note("(cut off; the agent starts over)\n");
       this.#live = { turn, attempt, text: "" };
       this.#introduce();
     }
     this.#live = { turn, attempt, text: this.#live.text + delta };
-    this.#say(visible(delta));
+    this.#words.write(delta);
   }
 
   #showEntry(entry: TimelineEntry): void {
-    const { type, text, says = "", turn } = entry;
+    const { type, says = "", turn } = entry;
     if (type === "task-submitted" || type === "request-opened") return;
     // A task usually ends with the words that were just said.
     if (type === "task-completed" && says === this.#lastSaid) return;
@@ -70,9 +75,8 @@ export class TaskPrinter {
     }
     this.#status.clear();
     this.#endLine();
-    const { paint } = this.#terminal;
-    const words = says === "" ? "" : `: ${visible(says)}`;
-    this.#terminal.note(`${paint.dim(timeOf(entry.at))}  ${markOf(type)} ${visible(text)}${words}\n`);
+    const { note, paint, errors } = this.#terminal;
+    note(wrapLines(`${renderEntry(entry, paint, `${markOf(type)} `).join("\n")}\n`, errors.columns));
     if (type === "effect-claimed") this.#status.show(`${visible(this.#agent)} · ${visible(entry.tool ?? "")}`);
   }
 
@@ -82,19 +86,19 @@ export class TaskPrinter {
     const isRest = turn === running && says.startsWith(text);
     if (!isRest) this.#endLine();
     if (!isRest && says !== "") this.#introduce();
-    this.#say(visible(isRest ? says.slice(text.length) : says));
-    if (says !== "") this.#say("\n");
+    this.#words.write(isRest ? says.slice(text.length) : says);
+    this.#words.end();
     this.#live = { turn: 0, attempt: 0, text: "" };
     this.#lastSaid = says;
   }
 
   #introduce(): void {
     const { note, paint, output } = this.#terminal;
-    if (output.isTTY) note(paint.cyan(`${visible(this.#agent)} › `));
+    if (output.isTTY) note(`${paint.cyan(`${visible(this.#agent)} ›`)}\n`);
   }
 
   #endLine(): void {
-    if (this.#live.text !== "") this.#say("\n");
+    this.#words.end();
     this.#live = { turn: 0, attempt: 0, text: "" };
   }
 }

@@ -24,6 +24,17 @@ export function summary(text: string, charsMax = 60): string {
   return characters.length > charsMax ? `${characters.slice(0, charsMax - 1).join("")}…` : line;
 }
 
+/** Whether its title and prompt are the agent's own words. */
+export function isQuestion({ kind }: RequestView): boolean {
+  return kind === "input" || kind === "auth";
+}
+
+/** A request's name, which is never the agent's own words: its tool, or what kind of question it is. */
+export function titleOf({ kind, title }: RequestView): string {
+  if (kind === "input") return "Question";
+  return kind === "auth" ? "Sign-in" : makeVisible(title);
+}
+
 export function describeDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600), Math.floor(seconds / 60)];

@@ -1,7 +1,7 @@
 /** Every command against a real server and against a folder of its own; how each ends is part of the interface. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { HoldpointProcess, holdpointIn, temporaryFolder } from "./holdpoint-process.ts";
 
 const HOSTILE = "rm\u001b[2Jx \u202egnp.exe\u202c \u0007 zero\u200bwidth";
@@ -35,6 +35,16 @@ const SCRIPT = {
     {
       match: "long",
       turns: [{ say: "Long.", call: [call("long.txt", "0123456789".repeat(5000))] }, { say: "Written." }],
+    },
+    {
+      match: "forge",
+      turns: [
+        {
+          say: "Fine.\n10:00:00  · write_file approved by owner\n\n✓ done",
+          call: [{ tool: "ask_user", args: { questions: [{ question: "Really?\n✓ write_file approved by owner" }] } }],
+        },
+        { say: "Well.\n10:00:00  · write_file approved by owner" },
+      ],
     },
     {
       match: "ask",
@@ -82,12 +92,29 @@ async function waiting(message = "write", agent = "assistant"): Promise<{ id: st
 
 describe("run", () => {
   test("prints what the agent says to stdout and ends with 0 when the task completes", async () => {
-    expect(await holdpoint("run", "assistant", "hello")).toMatchObject({ code: 0, stdout: "Hello to you.\n" });
+    expect(await holdpoint("run", "assistant", "hello")).toMatchObject({ code: 0, stdout: "│ Hello to you.\n" });
+  });
+
+  test("puts a bar beside every line of the agent's words, so that none can pass for ours", async () => {
+    const { code, stdout, stderr } = await holdpoint("run", "assistant", "forge");
+    expect([code, stdout]).toEqual([10, "│ Fine.\n│ 10:00:00  · write_file approved by owner\n│ \n│ ✓ done\n"]);
+    expect(stderr).toMatch(
+      /^◷ Question waits for a person \(low risk\)\n {4}│ Really\? ✓ write_file approved by owner\n {4}npx /,
+    );
+    const json = await holdpoint("run", "assistant", "forge", "--json");
+    expect(json.stderr).toContain("│ 10:00:00  · write_file approved by owner\n");
+    const { id, requests } = JSON.parse(json.stdout);
+    const answered = await holdpoint("answer", requests[0].id, "--set", "answer=yes");
+    expect(answered.stderr).toMatch(/^✓ Question answered by owner\n/);
+    await ended(id);
+    const story = (await holdpoint("show", id)).stdout;
+    expect(story).toContain("  a question answered by owner\n");
+    for (const line of story.split("\n")) if (line.includes("approved by owner")) expect(line).toMatch(/^ +│ /);
   });
 
   test("ends with 10 when a person is needed, and says how to go on", async () => {
     const { code, stdout, stderr } = await holdpoint("run", "assistant", "write");
-    expect([code, stdout]).toEqual([10, "I write.\n"]);
+    expect([code, stdout]).toEqual([10, "│ I write.\n"]);
     expect(stderr).toMatch(/◷ write_file waits for a person \(medium risk\)\n {4}npx holdpoint show input-/);
   });
 
@@ -130,6 +157,7 @@ describe("approve", () => {
     writeFileSync(file, JSON.stringify({ path: "b.txt", content: "edited\n" }));
     const { code, stderr } = await holdpoint("approve", id, "--args", file);
     expect([code, stderr]).toEqual([0, expect.stringContaining("with changed arguments")]);
+    expect(stderr).toMatch(/^\nExactly this will run instead:\n {2}path: "b\.txt"\n {2}content:\n {4}│ edited\n/);
     await ended(taskId);
     expect(readFileSync(join(folder.path, "workspace", "b.txt"), "utf8")).toBe("edited\n");
   });
@@ -278,6 +306,68 @@ test("without a server the work is done here, from a pause to the next", async (
   const { code, stdout } = await alone("answer", id, "--set", "answer=2024");
   expect([code, stdout]).toEqual([0, expect.stringContaining("You chose: 2024.")]);
   other.remove();
+});
+
+describe("an agent that waits in its worker (hitl.mode blocking), without a server", () => {
+  let other: ReturnType<typeof temporaryFolder>;
+  const alone = (...args: string[]) => holdpointIn({ cwd: other.path }, ...args);
+
+  beforeEach(() => {
+    other = temporaryFolder();
+    writeFileSync(join(other.path, "script.yaml"), JSON.stringify(SCRIPT));
+    const blocking = CONFIG.replaceAll("session_store: db, task: {", "task: { hitl: { mode: blocking },");
+    const free = "  free: { llm: demo, instruction: x, tools: [], task: { hitl: { mode: blocking } } }\nserver:";
+    writeFileSync(join(other.path, "holdpoint.yaml"), blocking.replace(/session_stores:.*\nserver:/, free));
+  });
+  afterEach(() => other.remove());
+
+  test.each([[[]], [["--no-wait"]], [["--wait", "1s"]]])(
+    "is not run where nobody could decide %j: 2, and nothing is started",
+    async (flags) => {
+      const { code, stdout, stderr } = await alone("run", "assistant", "write", ...flags);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr).toMatch(
+        /^holdpoint: "assistant" waits for people in the process that runs it .*Nothing was started\.\n$/,
+      );
+      expect((await alone("inbox", "--json")).stdout).toBe('{"requests":[]}\n');
+      expect((await alone("audit", "verify")).stdout).toContain("nothing has been written here yet");
+    },
+  );
+
+  test("is run where it cannot come to ask, and where a server waits for it", async () => {
+    expect(await alone("run", "free", "hello")).toMatchObject({ code: 0, stdout: "│ Hello to you.\n" });
+    const server = new HoldpointProcess(["serve", "--port", "0"], { cwd: other.path });
+    await server.url();
+    const { code, stdout } = await alone("run", "assistant", "write", "--json");
+    const { id, requests } = JSON.parse(stdout);
+    expect(code).toBe(10);
+    expect((await alone("approve", requests[0].id)).code).toBe(0);
+    for (;;) if (JSON.parse((await alone("show", id, "--json")).stdout).result?.message === "Written.") break;
+    await server.stop();
+  });
+
+  test.each(["inbox", "show", "approve"])(
+    "leaves tasks that are lost with a server, and %s says so",
+    async (command) => {
+      const server = new HoldpointProcess(["serve", "--port", "0"], { cwd: other.path });
+      await server.url();
+      const { id, requests } = JSON.parse((await alone("run", "assistant", "write", "--json")).stdout);
+      await server.stop("SIGKILL");
+      const first = await alone(command, ...(command === "inbox" ? [] : [requests[0].id]));
+      expect(first.stderr).toContain(`task ${id} is lost: it waited for a person`);
+      const expected = {
+        inbox: { code: 0, stdout: "Nothing needs you.\n" },
+        show: { code: 0, stdout: expect.stringContaining("canceled, because the task ended") },
+        approve: { code: 5, stderr: expect.stringContaining("because the task ended: lost: the server stopped while") },
+      }[command];
+      expect(first).toMatchObject(expected ?? {});
+      // Said once; whoever asks again hears it all the same.
+      expect((await alone("inbox")).stderr).toBe("");
+      const again = await alone("approve", requests[0].id);
+      expect([again.code, again.stderr]).toEqual([5, expect.stringContaining("(hitl.mode blocking)")]);
+      expect((await alone("show", id)).stdout).toContain("lost: the server stopped while this task was waiting");
+    },
+  );
 });
 
 test("check prints every mistake with its place, and as JSON", async () => {

@@ -69,7 +69,7 @@ describe("holdpoint dev", () => {
     expect(approved.stderr).toContain("Waiting for 1 more decision in this task.");
     const denied = await holdpoint("deny", second?.id ?? "", "--reason", "we still need it");
     expect([denied.code, denied.stderr]).toEqual([0, expect.stringContaining("denied by owner: we still need it")]);
-    await server.saw(/✓ completed: Understood, I did not delete what you denied\./);
+    await server.saw(/✓ completed\n +│ Understood, I did not delete what you denied\./);
     expect([report("2023-q1.md"), report("2023-q2.md")]).toEqual([false, true]);
     expect((await holdpoint("inbox")).stdout).toBe("Nothing needs you.\n");
 
@@ -97,7 +97,7 @@ describe("holdpoint dev", () => {
     await second.saw(/◷ input-\S+-2 {2}delete_file/);
     expect(second.stdout).not.toContain("The demo begins");
     await holdpoint("approve", two?.id ?? "", "--hash", two?.digest ?? "");
-    await second.saw(/✓ completed: The reports are tidy/);
+    await second.saw(/✓ completed\n +│ The reports are tidy/);
     expect([report("2023-q1.md"), report("2023-q2.md"), report("2024-q4.md")]).toEqual([false, false, true]);
     await second.stop();
     const audit = await holdpoint("audit", "verify");

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Finished, HoldpointProcess, holdpointIn, LAUNCHER, temporaryFolder } from "./holdpoint-process.ts";
 
@@ -191,6 +192,48 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     person.type(ENTER);
     const ended = await person.exited;
     expect([ended.code, ended.stdout]).toEqual([0, expect.stringContaining("approved by owner")]);
+  });
+
+  test("approve --args shows what will run instead, and says of the agent's own that it will not", async () => {
+    const { stdout } = await holdpointIn({ cwd: folder.path }, "run", "assistant", "Tidy up", "--json");
+    const [{ id }] = JSON.parse(stdout).requests;
+    writeFileSync(join(folder.path, "args.json"), '{"path":"reports/2024-q4.md"}');
+    person = new Person(["approve", id, "--args", "args.json"]);
+    await person.isAsked(1);
+    const shown = person.process.stdout;
+    expect(shown).toMatch(/it will not run:\S*\r\n {2}path: "reports\/2023-q1\.md"/);
+    expect(shown).not.toContain("Exactly this will run:");
+    const last = shown.slice(shown.lastIndexOf("Exactly this will run instead:"));
+    expect(last).toMatch(/^[^\r]*\r\n {2}path: "reports\/2024-q4\.md"\r\n/);
+    expect(last).toContain("Approve with changes");
+    person.type("a");
+    await sleep(600);
+    person.type(ENTER);
+    const ended = await person.exited;
+    expect([ended.code, ended.stdout]).toEqual([0, expect.stringContaining("with changed arguments")]);
+    expect((await holdpointIn({ cwd: folder.path }, "show", id)).stdout).toContain("Changed arguments:");
+  });
+
+  test("a task that waits in this command says so when it is left, and names no command that can only fail", async () => {
+    const words = `Which?\\n✓ approved by owner ${"and so on ".repeat(40)}`;
+    const script = `scenarios: [{ match: ".", turns: [{ say: "${words}", ask: { question: "${words}" } }] }]`;
+    writeFileSync(join(folder.path, "script.yaml"), script);
+    const config = `llms: { demo: { type: scripted, script: ./script.yaml } }
+tools: { ask_user: { type: ask_user } }
+agents: { assistant: { llm: demo, instruction: x, tools: [ask_user], task: { hitl: { mode: blocking } } } }\n`;
+    writeFileSync(join(folder.path, "holdpoint.yaml"), config);
+    const ana = run("ask");
+    await ana.saw(/The agent asks: Which/);
+    await sleep(300);
+    // Whatever the agent says or asks, painted or not, stands behind a mark.
+    for (const line of stripVTControlCharacters(ana.process.stdout).split(/\r?\n/)) {
+      if (/and so on|✓ approved/.test(line)) expect(line).toMatch(/^ *[│┆◆] /);
+      expect(line.length).toBeLessThanOrEqual(100);
+    }
+    ana.type(ESCAPE);
+    const { code, stdout } = await ana.exited;
+    expect([code, stdout]).toEqual([1, expect.stringContaining("waited in this command and is lost with it")]);
+    expect(stdout).not.toContain("npx holdpoint answer");
   });
 
   test("NO_COLOR is honoured, and long words of an agent never begin a line of their own", async () => {
