@@ -167,7 +167,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-function unreachable(base: string, cause: unknown): ClientError {
+export function unreachable(base: string, cause: unknown): ClientError {
   const message = `${base} does not answer; nothing is known to have changed`;
   return new ClientError(0, { error: { code: "unreachable", message } }, { cause });
 }

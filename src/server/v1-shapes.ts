@@ -18,7 +18,7 @@ export function decodeSend(body: Json, newId: () => string): V1Send {
   if (typeof (blocking ?? true) !== "boolean") throw invalid("/configuration/blocking", "must be true or false");
   const historyLength = rest.historyLength ?? rest.history_length ?? null;
   const wanted = { message: decodeMessage(message, newId), configuration: { historyLength } };
-  const request = renamed(() => readShape(SendShape, wanted));
+  const request = readShape(SendShape, wanted);
   const parts = request.message.parts.map(({ text, data, metadata, raw, url }, i) => {
     if (raw !== undefined || url !== undefined) throw invalid(`/request/parts/${i}`, "must be a text or data");
     return { text, data, metadata, raw, url, mediaType: undefined, filename: undefined };
@@ -50,14 +50,6 @@ export function decodeList(query: Readonly<Record<string, string>>): ListRequest
 }
 
 /** Here the message is called `request`. */
-export function renamed<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw renameMessage(error);
-  }
-}
-
 export function renameMessage(error: unknown): unknown {
   if (!(error instanceof InvalidRequest)) return error;
   const rename = (pointer: string) => pointer.replace(/^\/message(?=\/|$)/, "/request");
