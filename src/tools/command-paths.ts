@@ -44,8 +44,8 @@ export async function findForbiddenWord(
       const found = await commands.followPath(part.startsWith("/") ? part : `${cwd}/${part}`);
       if (!found) continue;
       const { path, passed } = found;
-      const process = passed.find((place) => OF_PROCESSES.test(place));
-      if (process !== undefined) return `${shown(word)} leads through ${process}, which belongs to a running process`;
+      const through = passed.find((place) => OF_PROCESSES.test(place));
+      if (through !== undefined) return `${shown(word)} leads through ${through}, which belongs to a running process`;
       const guard = guards.find(
         ({ path: kept, isAroundHome }) => isInside(path, kept) && !(isAroundHome && isInside(path, home)),
       );

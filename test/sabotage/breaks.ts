@@ -26,6 +26,9 @@ export const SUITES = {
   "safety-commands": ["test/safety/commands.test.ts"],
   "safety-paths": ["test/safety/paths.test.ts"],
   "safety-runs": ["test/safety/runs.test.ts"],
+  "safety-words": ["test/safety/protected-words.test.ts"],
+  "own-rules": ["test/safety/own-rules.test.ts"],
+  "mcp-secrets": ["test/mcp/secrets.test.ts"],
   layers: ["test/layers"],
 } as const satisfies Record<string, readonly string[]>;
 
