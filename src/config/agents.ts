@@ -100,12 +100,16 @@ export function readAgent(entry: Entry, known: KnownNames, folder: string, repor
       agent.require("llm");
       const llm = reference(agent, "llm", "llm", known.llms) ?? "";
       const names = subAgents.map(({ text }) => text);
+      if (names.length > 0) agent.report.warn(agent.spanOf("sub_agents"), `"sub_agents" ${NOT_YET}`);
       const instruction = agent.text("instruction") ?? "";
       return read({ ...base, ...local, ...readReasoning(agent), type, llm, instruction, subAgents: names });
     }
     case "code":
       return read({ ...base, ...local, type, module: readModule(agent, folder) });
     case "a2a": {
+      agent.report.warn(keySpan, `agent "${name}": remote agents ${NOT_YET}`, {
+        consequence: "It is left out; the others are started.",
+      });
       agent.require("url", ": the address of the remote agent");
       const dialect = agent.choice("dialect", DIALECTS) ?? "auto";
       const headers = agent.secrets("headers") ?? {};
@@ -113,6 +117,8 @@ export function readAgent(entry: Entry, known: KnownNames, folder: string, repor
     }
   }
 }
+
+const NOT_YET = "are not started by this version";
 
 function readLocal(agent: AgentSection, known: KnownNames) {
   const requiresApproval = agent.flag("requires_approval") ?? agent.says("requires_approval");

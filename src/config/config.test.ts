@@ -500,6 +500,12 @@ describe("what is allowed but odd is a warning", () => {
       "session_stores: { s: { type: sqlite, database: ./s.db } }",
       'no agent names the session store "s"',
     ],
+    ["a port that nobody listens on yet", "server: { grpc_port: 4142 }", '"grpc_port" is not read by this version'],
+    [
+      "an issuer that nobody asks yet",
+      "server: { auth: { jwt: { issuer: i, audience: a, jwks_url: https://h/jwks } } }",
+      '"jwt" is not read by this version',
+    ],
   ])("%s", (_what, text, expected) => {
     const loaded = load(`${BASE}${text}\n`);
     expect(loaded.ok && loaded.warnings.map(({ level, text: said }) => [level, said])).toEqual([["warning", expected]]);

@@ -42,7 +42,7 @@ export function readServer(server: ServerSection | undefined): ServerConfig {
   return {
     host: server?.text("host"),
     port: server?.number("port", PORT),
-    grpcPort: server?.number("grpc_port", PORT),
+    grpcPort: readGrpcPort(server),
     allowedHosts: texts(server, "allowed_hosts"),
     allowedOrigins: readOrigins(server),
     auth: {
@@ -119,9 +119,19 @@ function readToken(section: Section<keyof typeof TOKEN_KEYS>): Token {
   };
 }
 
+function readGrpcPort(server: ServerSection | undefined): number | undefined {
+  if (server?.has("grpc_port")) {
+    server.report.warn(server.spanOf("grpc_port"), '"grpc_port" is not read by this version', {
+      consequence: "There is no gRPC.",
+    });
+  }
+  return server?.number("grpc_port", PORT);
+}
+
 function readJwt(auth: AuthSection | undefined): ServerConfig["auth"]["jwt"] {
   const jwt = auth?.section("jwt", JWT_KEYS);
-  if (!jwt) return undefined;
+  if (!auth || !jwt) return undefined;
+  auth.report.warn(auth.spanOf("jwt"), '"jwt" is not read by this version', { consequence: "No JWT is accepted." });
   for (const key of ["issuer", "audience", "jwks_url"] as const) jwt.require(key);
   return {
     issuer: jwt.text("issuer") ?? "",

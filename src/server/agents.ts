@@ -1,5 +1,5 @@
 /** The agents that a configuration describes, with their models and tools. */
-import type { AgentConfig, CodeAgentConfig, Config, ModelAgentConfig, ToolConfig } from "../config/config.ts";
+import type { CodeAgentConfig, Config, ModelAgentConfig, ToolConfig } from "../config/config.ts";
 import { HoldpointError } from "../errors.ts";
 import type { Model } from "../models/model.ts";
 import { createModel } from "../models/models.ts";
@@ -39,6 +39,8 @@ export async function openAgents(config: Config, parts: AgentParts): Promise<Ope
   const servers = new Servers();
   const agents = new Map<string, Agent>();
   for (const agent of config.agents.values()) {
+    // The configuration has said so when it was read.
+    if (agent.type === "a2a") continue;
     agents.set(agent.name, await openAgent(agent, config, models, servers, parts));
   }
   return { agents, close: () => servers.close() };
@@ -49,15 +51,12 @@ function createModelOnce(name: string, llm: Parameters<typeof createModel>[1], c
 }
 
 async function openAgent(
-  agent: AgentConfig,
+  agent: ModelAgentConfig | CodeAgentConfig,
   config: Config,
   models: ReadonlyMap<string, Model>,
   servers: Servers,
   parts: AgentParts,
 ): Promise<Agent> {
-  if (agent.type === "a2a") {
-    throw new HoldpointError("config-invalid", `agents.${agent.name}: this version does not gate remote agents yet`);
-  }
   const tools = toolsOf(agent, config, servers, parts);
   const { inputTimeoutMs, onTimeout, enabled: tracked, mode, workerPool, checkpoint } = agent.task;
   const { autoResume, resumeTimeoutMs } = checkpoint;
@@ -67,7 +66,6 @@ async function openAgent(
   if (agent.type === "code") return openCodeAgent(agent, policy, tools, parts);
   const model = models.get(agent.llm);
   if (!model) throw new HoldpointError("config-invalid", `agents.${name}: there is no llm "${agent.llm}"`);
-  if (agent.subAgents.length > 0) parts.warn(`agents.${name}: sub_agents are not started by this version`);
   const { instruction, maxIterations: iterationsMax, streaming } = agent;
   return createModelAgent({ ...policy, tools, model, store: parts.store, instruction, iterationsMax, streaming });
 }
