@@ -160,6 +160,33 @@ test("frames are the same however the log is read, in order, each once", () => {
   expect(paused).toBeGreaterThan(300);
 });
 
+test("a status that tells of requests is one that the task really had: never the half of an append", () => {
+  let told = 0;
+  fc.assert(
+    fc.property(anyStory, (appends) => {
+      const frames = framesOf(appends, []);
+      let task: Task | undefined;
+      for (const events of appends) {
+        task = replay(key, events, task);
+        if (!task) throw new Error("no task");
+        const open = openRequests(task).map(({ id }) => id);
+        for (const { seq, type } of events) {
+          if (type !== "request-opened" && type !== "request-decided") continue;
+          const update = frames.find(({ id }) => id === `${seq}-1`)?.update;
+          if (!update || !("statusUpdate" in update)) continue;
+          const shown = (update.statusUpdate.status.message?.parts ?? []).flatMap(({ data }) =>
+            data ? [(data as { requestId?: string }).requestId] : [],
+          );
+          expect([task.end, shown]).toEqual([undefined, open]);
+          told++;
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(told).toBeGreaterThan(300);
+});
+
 test("the last status that a stream told is the status of the task; nothing follows the end", () => {
   fc.assert(
     fc.property(anyStory, (appends) => {

@@ -261,6 +261,27 @@ describe("a message", () => {
     expect(theirs.result.task.id).not.toBe(one.result.task.id);
   });
 
+  test("in one word that is sent again does not hit the next request", async () => {
+    const remove = createScriptedTool({
+      name: "delete_file",
+      gated: true,
+      run: async ({ args }) => {
+        world.stage.ran.push(args);
+        return { outcome: "done", result: "deleted" };
+      },
+    });
+    const turns = ["a", "b"].map((path) => ({ text: path, calls: [{ tool: "delete_file", args: { path } }] }));
+    const agent = createScriptedAgent("twice", [...turns, { text: "All done.", calls: [] }], [remove]);
+    (world.runtime.agents as Map<string, typeof agent>).set("twice", agent);
+    const { taskId } = await startTask(world, "twice");
+    const word = { message: userMessage([text("approve")], { taskId }) };
+    const first = await rpc(world, "SendMessage", word, { agent: "twice" });
+    expect(first.result.task.status.message.parts[1].data.requestId).toBe(`input-${taskId}-2`);
+    const again = await rpc(world, "SendMessage", word, { agent: "twice" });
+    expect(again.result).toEqual(first.result);
+    expect(world.stage.ran).toEqual([{ path: "a" }]);
+  });
+
   test("with the same id is another one where ids are ignored", async () => {
     await world.stop();
     world = startWorld({ server: { a2a: { profile: "1.0.0", legacy: false, messageIds: "ignored" } } });
