@@ -8,9 +8,9 @@ import { type Button, type Menu, pressKey, SETTLE_MS, settled, showMenu } from "
 import { choicesOf, itemsOf, parseField } from "./fields.ts";
 import { listenToKeys, waitForQuiet } from "./keys.ts";
 import { renderInstead } from "./render.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Paint, Terminal } from "./terminal.ts";
 import { propertiesOf } from "./words.ts";
-import { wrapLines } from "./wrap.ts";
+import { widthOf, wrapLines } from "./wrap.ts";
 
 export type Said =
   | { readonly type: "approve"; readonly editedArgs?: JsonObject }
@@ -29,6 +29,9 @@ const LABELS: Readonly<Record<Button, string>> = {
   edit: "[e] Edit and approve",
   deny: "[d] Deny…",
 };
+
+/** When the arguments were changed already. */
+const EDITED_LABELS = { approve: "[a] Approve with changes", edit: "[e] Edit again" } as const;
 
 export async function askApproval(
   terminal: Terminal,
@@ -90,11 +93,11 @@ async function askButton(
   isEdited: boolean,
   signal: AbortSignal,
 ): Promise<Button | "leave" | undefined> {
-  const { clock, note, paint } = terminal;
+  const { clock, note, paint, errors } = terminal;
   let menu = showMenu(buttons, isHigh, clock.nowMs());
   let isOver = false;
   const draw = () => {
-    if (!isOver) note(`\r\u001b[2K${drawMenu(menu, isEdited, clock.nowMs(), paint)}`);
+    if (!isOver) note(`\r\u001b[2K${drawMenu(menu, isEdited, clock.nowMs(), paint, widthOf(errors.columns))}`);
   };
   // Drawn now, and again when it is armed.
   const drawTwice = () => {
@@ -123,14 +126,17 @@ async function askButton(
   }
 }
 
-function drawMenu(menu: Menu, isEdited: boolean, nowMs: number, paint: Terminal["paint"]): string {
+/** On one line: what a terminal wraps could not be drawn over. */
+export function drawMenu(menu: Menu, isEdited: boolean, nowMs: number, paint: Paint, width: number): string {
   const isArmed = nowMs >= menu.armedAtMs;
-  const labels = menu.buttons.map((button) => {
-    const label = button === "approve" && isEdited ? "[a] Approve with changes" : LABELS[button];
-    return button === (menu.pressed?.button ?? menu.focused) ? paint.bold(`▸ ${label}`) : `  ${label}`;
-  });
+  const names = isEdited ? { ...LABELS, ...EDITED_LABELS } : LABELS;
+  const current = menu.pressed?.button ?? menu.focused;
   const hint = menu.focused && !menu.pressed ? "Enter decides" : "Esc leaves it open";
-  const line = `${labels.join(" ")}   ${paint.dim(hint)}`;
+  const hasRoom = menu.buttons.map((button) => `  ${names[button]} `).join("").length + 2 + hint.length <= width;
+  const labels = menu.buttons.map((button) =>
+    button === current ? paint.bold(`▸ ${names[button]}`) : `  ${names[button]}`,
+  );
+  const line = `${labels.join(" ")}${hasRoom ? `   ${paint.dim(hint)}` : ""}`;
   return isArmed ? line : paint.dim(line);
 }
 

@@ -36,7 +36,6 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
     checkHash(request, flags.hash);
     const reason = flags.note === undefined ? {} : { reason: flags.note };
     const edited = flags.edit ? editArgs(terminal, request) : given;
-    if (given) showInstead(terminal, given);
     if (flags.edit && !edited) throw new Ending(EXIT.failed, "nothing was changed, nothing was decided");
     const mustSee = isOpen(request) && request.risk === "high" && flags.hash === undefined;
     if (mustSee && !terminal.isInteractive) {
@@ -44,6 +43,7 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
       throw new Ending(EXIT.usage, message);
     }
     if (!mustSee) {
+      if (given) showInstead(terminal, given);
       return { decision: "approve", digest: request.digest, ...reason, ...(edited ? { editedArgs: edited } : {}) };
     }
     showAll(request, terminal, edited);

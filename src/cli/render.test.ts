@@ -3,10 +3,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RequestView, TaskView } from "../client/client.ts";
 import { canonicalJson, type Json } from "../task/json.ts";
+import { showMenu } from "./arming.ts";
+import { drawMenu } from "./ask.ts";
 import { renderRequest, renderTask, renderValue } from "./render.ts";
 import { type Paint, toJsonLine } from "./terminal.ts";
 import { followUps, summary, visibleOnce } from "./words.ts";
-import { wrapLines } from "./wrap.ts";
+import { widthOf, wrapLines } from "./wrap.ts";
 
 /** Whatever a terminal would act on, or not show. */
 const HIDDEN = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
@@ -200,6 +202,19 @@ describe("what an agent asks cannot pass for our own text", () => {
     expect(said[0]).toMatch(/^\d\d:\d\d:\d\d {2}the agent wants: x⟦U\+000A⟧/);
     for (const line of said.slice(1)) expect(line).toMatch(bars);
   });
+});
+
+test.each([70, 80, 120])("the menu fits on one line of %i columns, which is drawn over", (columns) => {
+  for (const isEdited of [false, true]) {
+    for (const focused of [undefined, "approve", "edit", "deny"] as const) {
+      const menu = { ...showMenu(["approve", "edit", "deny"], true, 0), ...(focused ? { focused } : {}) };
+      for (const nowMs of [0, 10_000]) {
+        const line = stripVTControlCharacters(drawMenu(menu, isEdited, nowMs, loud, widthOf(columns)));
+        expect(line.length).toBeLessThan(columns);
+        if (columns >= 80) expect(line).toMatch(/Esc leaves it open$|Enter decides$/);
+      }
+    }
+  }
 });
 
 test("what a tool has made visible is not named twice, what it has not is", () => {
