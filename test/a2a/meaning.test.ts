@@ -261,7 +261,7 @@ describe("a message", () => {
     expect(theirs.result.task.id).not.toBe(one.result.task.id);
   });
 
-  test("in one word that is sent again does not hit the next request", async () => {
+  test("in one word that is sent again does not hit the next requests, and is not ambiguous for them", async () => {
     const remove = createScriptedTool({
       name: "delete_file",
       gated: true,
@@ -270,7 +270,10 @@ describe("a message", () => {
         return { outcome: "done", result: "deleted" };
       },
     });
-    const turns = ["a", "b"].map((path) => ({ text: path, calls: [{ tool: "delete_file", args: { path } }] }));
+    const turns = [["a"], ["b", "c"]].map((paths) => ({
+      text: "",
+      calls: paths.map((path) => ({ tool: "delete_file", args: { path } })),
+    }));
     const agent = createScriptedAgent("twice", [...turns, { text: "All done.", calls: [] }], [remove]);
     (world.runtime.agents as Map<string, typeof agent>).set("twice", agent);
     const { taskId } = await startTask(world, "twice");
