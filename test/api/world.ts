@@ -101,10 +101,18 @@ export function createAgents(stage: Stage): readonly Agent[] {
   ];
 }
 
-export function startWorld(options: { clock?: Clock; parts?: Partial<AppParts>; server?: Partial<ServerConfig> } = {}) {
+export interface WorldOptions {
+  readonly clock?: Clock;
+  readonly parts?: Partial<AppParts>;
+  readonly server?: Partial<ServerConfig>;
+  /** Instead of those above. */
+  readonly agents?: readonly Agent[];
+}
+
+export function startWorld(options: WorldOptions = {}) {
   const clock = options.clock ?? systemClock;
   const stage: Stage = { ran: [], plan: "old.csv" };
-  const agents = new Map(createAgents(stage).map((agent) => [agent.name, agent]));
+  const agents = new Map((options.agents ?? createAgents(stage)).map((agent) => [agent.name, agent]));
   const node = startNode({ store: new MemoryStore(systemClock), clock: systemClock, ids: systemIds, agents });
   const draining = new AbortController();
   const errors: unknown[] = [];
