@@ -11,6 +11,7 @@ import type { AppEnv } from "./auth.ts";
 
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 const PREFLIGHT_SECONDS = "600";
+const ALLOWED_HEADERS = "authorization, content-type, a2a-version, a2a-extensions, last-event-id";
 
 export function isLoopback(host: string): boolean {
   return LOOPBACK.has(host) || LOOPBACK.has(`[${host}]`) || /^127\.\d+\.\d+\.\d+$/.test(host);
@@ -43,8 +44,8 @@ export function guardOrigin(allowedOrigins: readonly string[]): MiddlewareHandle
     const asks = c.req.method === "OPTIONS" && c.req.header("access-control-request-method") !== undefined;
     if (!asks) return next();
     // A preflight carries no token and learns nothing but that its page is trusted.
-    c.header("access-control-allow-methods", "GET, POST");
-    c.header("access-control-allow-headers", "authorization, content-type");
+    c.header("access-control-allow-methods", "GET, POST, DELETE");
+    c.header("access-control-allow-headers", ALLOWED_HEADERS);
     c.header("access-control-max-age", PREFLIGHT_SECONDS);
     return c.body(null, 204);
   };
