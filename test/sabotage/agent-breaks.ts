@@ -69,7 +69,7 @@ export const AGENT_BREAKS: readonly Break[] = [
   {
     name: "long arguments: take a reference that a model has made up",
     file: "src/runtime/long-arguments.ts",
-    find: "if (isObject(value)) return { ...call, args: { ...call.args, [name]: null } };",
+    find: "if (isObject(value)) return { args: { ...args, [name]: null }, blobs: [] };",
     replace: "",
     caughtBy: ["runtime"],
   },
