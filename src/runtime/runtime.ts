@@ -303,10 +303,11 @@ export class Runtime {
     return undefined;
   }
 
-  async #toChoice(task: Task, { request }: RequestRecord, answer: Answer) {
-    const problem =
-      request.kind === "input" && answer.values ? findValueProblem(request.schema, answer.values) : undefined;
-    if (problem) return invalid(request, problem.pointer, problem.text);
+  async #toChoice(task: Task, { request, decision }: RequestRecord, answer: Answer) {
+    // What is decided speaks for itself.
+    const schema = request.kind === "input" && !decision ? request.schema : undefined;
+    const unfit = schema && answer.values && findValueProblem(schema, answer.values);
+    if (unfit) return invalid(request, unfit.pointer, unfit.text);
     const edited = await this.#prepareEdit(task, request, answer);
     if (edited && "refusal" in edited) return edited;
     const { editedArgs: _args, ...rest } = answer;

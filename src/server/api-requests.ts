@@ -8,7 +8,6 @@ import { DecisionBody, readBody } from "./api-body.ts";
 import { defined, RequestsQuery, readQuery, WatchQuery } from "./api-query.ts";
 import { type Found, findRecord, listRequests, showRequest } from "./api-reading.ts";
 import { invalid, refused, tooManyStreams, unknown } from "./api-refusals.ts";
-import { findValueProblem } from "./api-values.ts";
 import type { ApiParts } from "./app.ts";
 import { type AppEnv, requireScope } from "./auth.ts";
 import { isSelfApproval } from "./self-approval.ts";
@@ -54,21 +53,12 @@ export function requestRoutes({ runtime, streams, selfApproval, clock, lookAgain
         const message = "You asked for this, so someone else must approve it.";
         return c.json({ error: { code: "self-approval", message } }, 403);
       }
-      const problem = findProblem(found, body);
-      if (problem) return invalid(c, [problem]);
       const result = await runtime.choose(principal.tenant, id, toAnswer(body), principal);
       const shown = !result.ok && result.refusal.code === "digest-differs" ? (result.refusal.request?.id ?? id) : id;
       const now = await findRecord(runtime, principal.tenant, shown);
       const request = now && (await showRequest(runtime, now));
       return result.ok ? c.json(request) : refused(c, result.refusal, request);
     });
-}
-
-/** An answer is held against the schema of an open request; what is decided speaks for itself. */
-function findProblem({ task, record }: Found, body: Decision) {
-  const { schema } = projectRequest(task, record);
-  if (record.decision || body.decision !== "answer" || schema === null) return undefined;
-  return findValueProblem(schema, body.values);
 }
 
 function toAnswer({ decision, ...rest }: Decision): Answer {

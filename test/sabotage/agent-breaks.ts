@@ -340,9 +340,9 @@ export const AGENT_BREAKS: readonly Break[] = [
     caughtBy: ["api"],
   },
   {
-    name: "api: answers that do not fit their schema",
-    file: "src/server/api-requests.ts",
-    find: "if (problem) return invalid(c, [problem]);",
+    name: "runtime: answers that do not fit their schema",
+    file: "src/runtime/runtime.ts",
+    find: "if (unfit) return invalid(request, unfit.pointer, unfit.text);",
     replace: "",
     caughtBy: ["api"],
   },

@@ -1,1 +1,0 @@
-export { findValueProblem } from "../runtime/values.ts";
