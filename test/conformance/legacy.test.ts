@@ -40,8 +40,19 @@ test("the card has every field that 0.3 requires, and asks for no credential", a
       defaultOutputModes: expect.any(Array),
       skills: [{ id: expect.any(String), name: expect.any(String), description: expect.any(String), tags: ["agent"] }],
     });
-    for (const name of ["security", "securitySchemes", "securityRequirements"]) expect(card).not.toHaveProperty(name);
+    for (const name of ["security", "securitySchemes", "securityRequirements", "supportsAuthenticatedExtendedCard"]) {
+      expect(card).not.toHaveProperty(name);
+    }
+    expect(card.capabilities).not.toHaveProperty("extendedAgentCard");
   }
+});
+
+test("the card has no word that the TCK takes for a leak, when it is asked for by name", async () => {
+  const card = await (
+    await fetch(`${system.url.replace("127.0.0.1", "localhost")}/.well-known/agent-card.json`)
+  ).text();
+  expect(card.match(/api[_-]?key|secret|token|password|credential|127\.0\.0\.1|\b10\./gi)).toBeNull();
+  expect(card.match(/(internal|private|admin|debug|test).*(url|endpoint|host)/i)).toBeNull();
 });
 
 describe("a message that names no part of the TCK", () => {

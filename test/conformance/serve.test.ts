@@ -13,7 +13,7 @@ test("it says where it is, serves its card, and ends at SIGTERM", async () => {
   const exited = exitOf(child);
   try {
     const [line] = await once(createInterface(child.stdout), "line");
-    const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    const [url = ""] = /http:\/\/localhost:\d+/.exec(line) ?? [];
     expect((await fetch(`${url}/.well-known/agent-card.json`)).status).toBe(200);
   } finally {
     child.kill("SIGTERM");

@@ -32,7 +32,8 @@ export function createTckAgent(parts: TckAgentParts): Agent {
   return {
     ...DURABLE,
     name: TCK_AGENT,
-    description: "Plays the system under test of the A2A TCK.",
+    // The 0.3 TCK takes some words of a card for leaks ("test" is one).
+    description: "Plays the part that the A2A TCK asks for.",
     tools: createToolbox([askTool]),
     think(task, thinking) {
       const heard = task.turns.at(-1)?.messages ?? 0;

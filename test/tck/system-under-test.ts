@@ -58,9 +58,7 @@ export async function startSystemUnderTest(options: SystemOptions): Promise<Syst
   });
   const answer = async (request: Request) => {
     const response = await app.fetch(request);
-    return legacy && /(agent-?card(\.json)?|\/card)$/i.test(new URL(request.url).pathname)
-      ? withoutSecurity(response)
-      : response;
+    return legacy && request.url.endsWith("/.well-known/agent-card.json") ? withoutCredentials(response) : response;
   };
   const listener = getRequestListener(answer);
   const server = createServer((request, response) => {
@@ -92,16 +90,20 @@ function addToken(request: IncomingMessage, token: string): void {
   request.rawHeaders.push("authorization", `Bearer ${token}`);
 }
 
-/** Here a token is not needed, and the 0.3 TCK holds a card to its word: what asks for one must refuse without it. */
-async function withoutSecurity(response: Response): Promise<Response> {
+/**
+ * Here no credential is needed, and the 0.3 TCK holds a card to its word: a scheme, or an extended card, that is declared
+ * must be refused without one.
+ */
+async function withoutCredentials(response: Response): Promise<Response> {
   if (response.status !== 200) return response;
-  const { security, securitySchemes, securityRequirements, ...card } = (await response.json()) as Record<
-    string,
-    unknown
-  >;
+  const card = (await response.json()) as Record<string, unknown>;
+  for (const name of ["security", "securitySchemes", "securityRequirements", "supportsAuthenticatedExtendedCard"]) {
+    delete card[name];
+  }
+  const capabilities = { ...(card.capabilities as object), extendedAgentCard: undefined };
   const headers = new Headers(response.headers);
   headers.delete("content-length");
-  return new Response(JSON.stringify(card), { headers });
+  return new Response(JSON.stringify({ ...card, capabilities }), { headers });
 }
 
 /** The TCK uses message ids again and asks quickly; its webhook is on this machine. */
