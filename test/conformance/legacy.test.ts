@@ -132,3 +132,35 @@ test("1.0 is spoken beside it", async () => {
   const { result } = await createRpcClient(system.agentUrl).send(tckMessage("complete-task"));
   expect(result.task.status.state).toBe("TASK_STATE_COMPLETED");
 });
+
+describe("over HTTP+JSON, in 0.3's own ProtoJSON", () => {
+  const rest = async (method: string, path: string, body?: object): Promise<{ status: number; body: Received }> => {
+    const response = await fetch(`${system.agentUrl}/v1${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const write = (text: string, more: object = {}) => ({
+    message: { message_id: `m-${++count}`, role: "ROLE_USER", content: [{ text }], ...more },
+  });
+
+  test("a task is started, answered, read in part and canceled", async () => {
+    const { body: sent } = await rest("POST", "/message:send", write("hello"));
+    const { id } = sent.task;
+    expect(sent.task.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    await rest("POST", "/message:send", write("more", { task_id: id }));
+    const { body: whole } = await rest("GET", `/tasks/${id}`);
+    const { body: short } = await rest("GET", `/tasks/${id}?history_length=2`);
+    expect(short.history).toEqual(whole.history.slice(-2));
+    expect(whole.history[0]).toMatchObject({ role: "ROLE_USER", content: [{ text: "hello" }] });
+    const { body: canceled } = await rest("POST", `/tasks/${id}:cancel`);
+    expect([canceled.id, canceled.status.state]).toEqual([id, "TASK_STATE_CANCELLED"]);
+  });
+
+  test("what does not exist is 404, what is wrong 400", async () => {
+    expect((await rest("GET", "/tasks/none")).status).toBe(404);
+    expect((await rest("POST", "/tasks/none:cancel")).status).toBe(404);
+    expect((await rest("POST", "/message:send", { message: {} })).status).toBe(400);
+  });
+});
