@@ -72,6 +72,8 @@ describe("crash points", () => {
     ["store.readRequestRow", "only the checker compares rows with the log"],
     ["store.listOpenRequests", "people list through the server, not through a node"],
     ["store.listByDeadline", "people list through the server, not through a node"],
+    ["store.readVersions", "streams follow tasks through it; a node works without them"],
+    ["store.countTasks", "people count through the server, not through a node"],
     ["store.lastSeal", "audit only"],
     ["store.readTrail", "audit only"],
     ["store.purge", "an operator's command"],
