@@ -74,7 +74,7 @@ type RestingFrames = (signal: AbortSignal) => AsyncGenerator<Frame, void, void>;
 
 async function openStream(parts: V1TasksParts, call: A2ACall, id: string, after?: string): Promise<RestingFrames> {
   const stream: TaskStream | undefined = await parts.tasks.subscribe(call, id, after).catch((error: unknown) => {
-    if (error instanceof UnsupportedOperationError && call.caller.scopes.has("task:read")) return undefined;
+    if (error instanceof UnsupportedOperationError) return undefined;
     throw error;
   });
   if (stream) return (signal) => stream.frames(signal);

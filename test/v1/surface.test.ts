@@ -198,9 +198,10 @@ describe("an answer", () => {
 });
 
 describe("several questions", () => {
-  test("are asked and answered one at a time, the lowest first; a name picks another", async () => {
+  const ran: unknown[] = [];
+  beforeEach(async () => {
     await world.stop();
-    const ran: unknown[] = [];
+    ran.length = 0;
     const remove = createScriptedTool({
       name: "delete_file",
       gated: true,
@@ -210,22 +211,24 @@ describe("several questions", () => {
       },
     });
     const calls = ["a", "b", "c"].map((path) => ({ tool: "delete_file", args: { path } }));
-    const several = createScriptedAgent(
-      "several",
-      [
-        { text: "", calls },
-        { text: "All done.", calls: [] },
-      ],
-      [remove],
-    );
-    world = startWorld({ agents: [several] });
+    const turns = [
+      { text: "", calls },
+      { text: "All done.", calls: [] },
+    ];
+    world = startWorld({ agents: [createScriptedAgent("several", turns, [remove])] });
+  });
+
+  test("are asked and answered one at a time, the lowest first; a name picks another", async () => {
     const task = await pause("several");
     const asked = ({ status }: Any) => status.message.parts.slice(1).map(({ data }: Any) => data.request_id);
     expect(asked(task)).toEqual([`input-${task.id}-1`]);
     const third = user([{ data: { decision: "deny", request_id: `input-${task.id}-3` } }], { taskId: task.id });
     expect(asked((await send(third, { agent: "several" })).body.task)).toEqual([`input-${task.id}-1`]);
-    const first = await send(say("approve", { taskId: task.id }), { agent: "several" });
-    expect(asked(first.body.task)).toEqual([`input-${task.id}-2`]);
+    // Sent again because the answer got lost, it still means the first.
+    for (const _try of [1, 2, 3]) {
+      const first = await send(say("approve", { taskId: task.id, messageId: "m1" }), { agent: "several" });
+      expect(asked(first.body.task)).toEqual([`input-${task.id}-2`]);
+    }
     expect(ran).toEqual([]);
     // Somebody else closed an earlier one: a late "approve" of theirs must not hit the next.
     const late = await send(say("approve", { taskId: task.id }), { agent: "several", token: tokenOf("ana") });
@@ -233,6 +236,17 @@ describe("several questions", () => {
     const second = await send(say("approve", { taskId: task.id }), { agent: "several" });
     expect(second.body.task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(ran).toEqual(["a", "b"]);
+  });
+
+  test("a message sent again gives what it gave, whatever was answered since", async () => {
+    const { id } = await pause("several");
+    const answer = say("approve", { taskId: id, messageId: "m1" });
+    const ana = { agent: "several", token: tokenOf("ana") };
+    await send(answer, ana);
+    // By somebody else: from now on a word of ana's without an id would mean nothing.
+    const other = user([{ data: { decision: "deny", request_id: `input-${id}-2` } }], { taskId: id });
+    const { task } = (await send(other, { agent: "several" })).body;
+    expect((await send(answer, ana)).body.task).toEqual(task);
   });
 });
 
@@ -421,6 +435,46 @@ test.each([
   const told = await post("/v1/agents/janitor/message:send", body);
   expect([told.status, told.body.error, told.body.pointers?.[0]?.pointer]).toEqual([400, expect.any(String), pointer]);
   expect((await world.runtime.store.listTasks({ tenant: "default" })).items).toEqual([]);
+});
+
+test("data may be nested, as protojson has it, and is kept bare", async () => {
+  const { body } = await send(user([{ text: "look" }, { data: { data: { page: 1 } } }, { data: { page: 2 } }]));
+  expect(body.task.history[0].parts).toEqual([{ text: "look" }, { data: { page: 1 } }, { data: { page: 2 } }]);
+});
+
+test("whoever may only send is not let in to listen", async () => {
+  const { id } = await pause();
+  for (const method of ["GET", "POST"]) {
+    const path = `/v1/agents/janitor/tasks/${id}:subscribe`;
+    const response = await world.call(method, path, { token: tokenOf("submitter") });
+    expect([response.status, await response.json()]).toMatchObject([403, { reason: "SCOPE_REQUIRED" }]);
+  }
+});
+
+test("of many who answer at once one wins, and the others are told who", async () => {
+  for (let round = 0; round < 10; round++) {
+    const { id } = await pause();
+    const before = world.stage.ran.length;
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        send(say(i % 2 ? "approve" : "deny", { taskId: id }), { token: i % 3 ? OWNER_TOKEN : tokenOf("ana") }),
+      ),
+    );
+    await readNamedFrames(await open("GET", `/v1/agents/janitor/tasks/${id}:subscribe`));
+    const { task } = await world.runtime.load({ tenant: "default", id });
+    const decision = task?.requests[0]?.decision;
+    expect(world.stage.ran.length - before).toBe(decision?.outcome === "approved" ? 1 : 0);
+    const refused = answers.flatMap(({ status, body }) => {
+      // Whoever loses is told at once, and may see the winner's work under way.
+      expect([status, body.task.status.state]).toEqual([200, expect.stringMatching(/_(COMPLETED|WORKING)$/)]);
+      return body.task.metadata?.["urn:holdpoint:hitl:v1"].refused ?? [];
+    });
+    expect(refused.length).toBeGreaterThanOrEqual(10);
+    for (const lost of refused) {
+      const winner = { outcome: decision?.outcome, by: decision?.principal.name };
+      expect(lost).toMatchObject({ requestId: `input-${id}-1`, code: "already-decided", ...winner });
+    }
+  }
 });
 
 test("a task named in the other spelling is no new task", async () => {
