@@ -26,7 +26,12 @@ export function announce(runtime: Runtime, terminal: Terminal, suffix: string): 
   });
 }
 
-export function tellRequest({ out, paint }: Terminal, task: Task, record: RequestRecord, suffix: string): void {
+export function tellRequest(
+  { out, paint, isInteractive }: Terminal,
+  task: Task,
+  record: RequestRecord,
+  suffix: string,
+): void {
   const request = projectRequest(task, record);
   const time = timeOf(toIso(task.updatedAtMs));
   if (record.decision) {
@@ -36,5 +41,5 @@ export function tellRequest({ out, paint }: Terminal, task: Task, record: Reques
   }
   const risk = request.risk === "high" ? paint.red("HIGH") : request.risk;
   out(`${time}  ${paint.yellow("◷")} ${request.id}  ${whatOf(request)}  ${risk}\n`);
-  for (const command of followUps(request, suffix)) out(`          ${command}\n`);
+  for (const command of followUps(request, suffix, isInteractive)) out(`          ${command}\n`);
 }

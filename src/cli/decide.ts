@@ -31,7 +31,10 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
   const given = flags.args === undefined ? undefined : readObject(flags.args);
   return decideRequest(id, flags, terminal, async (request, suffix) => {
     if (request.kind !== "approval") {
-      throw new Ending(EXIT.usage, `that is a question; answer it:\n  ${followUps(request, suffix).join("\n  ")}`);
+      throw new Ending(
+        EXIT.usage,
+        `that is a question; answer it:\n  ${followUps(request, suffix, terminal.isInteractive).join("\n  ")}`,
+      );
     }
     checkHash(request, flags.hash);
     const reason = flags.note === undefined ? {} : { reason: flags.note };
@@ -74,7 +77,10 @@ export interface AnswerFlags extends ConnectFlags {
 export function answerCommand(id: string, flags: AnswerFlags, terminal: Terminal): Promise<ExitCode> {
   return decideRequest(id, flags, terminal, async (request, suffix, client) => {
     if (request.kind === "approval") {
-      throw new Ending(EXIT.usage, `that is no question; decide it:\n  ${followUps(request, suffix).join("\n  ")}`);
+      throw new Ending(
+        EXIT.usage,
+        `that is no question; decide it:\n  ${followUps(request, suffix, terminal.isInteractive).join("\n  ")}`,
+      );
     }
     const { digest } = request;
     if (flags.json !== undefined || flags.set !== undefined) {
@@ -115,7 +121,7 @@ async function decideRequest(
     const { client, suffix } = connection;
     const request = await findRequest(client, given);
     const { version } = await client.getTask(request.taskId);
-    const decided = await send(client, request, await choose(request, suffix, client), suffix);
+    const decided = await send(client, request, await choose(request, suffix, client), suffix, terminal);
     await tellDecided(client, terminal, decided);
     if (!connection.isLocal) return EXIT.done;
     // Its own event was just told.
@@ -125,7 +131,13 @@ async function decideRequest(
   }
 }
 
-async function send(client: Client, request: RequestView, order: DecisionOrder, suffix: string): Promise<RequestView> {
+async function send(
+  client: Client,
+  request: RequestView,
+  order: DecisionOrder,
+  suffix: string,
+  { isInteractive }: Terminal,
+): Promise<RequestView> {
   try {
     return await client.decide(request.id, order);
   } catch (error) {
@@ -133,7 +145,7 @@ async function send(client: Client, request: RequestView, order: DecisionOrder, 
     const { decision, request: now } = error.body;
     if (decision) throw await lost(client, request, decision);
     if (error.status !== 412 || !now) throw error;
-    const next = followUps(now, suffix).join("\n  ");
+    const next = followUps(now, suffix, isInteractive).join("\n  ");
     throw new Ending(EXIT.conflict, `${error.message}\n  ${next}`);
   }
 }

@@ -26,7 +26,7 @@ export interface FollowOptions {
 export type Followed =
   | { readonly type: "ended"; readonly result: NonNullable<TaskView["result"]> }
   | { readonly type: "waiting"; readonly open: readonly RequestView[] }
-  | { readonly type: "timed-out" };
+  | { readonly type: "timed-out"; readonly open: readonly RequestView[] };
 
 export async function followTask(
   { client }: Connection,
@@ -45,7 +45,7 @@ export async function followTask(
       const seen = watched.changes;
       if (watched.error !== undefined) throw watched.error;
       if (watched.result) return { type: "ended", result: watched.result };
-      if (timeUp.signal.aborted) return { type: "timed-out" };
+      if (timeUp.signal.aborted) return { type: "timed-out", open: watched.open };
       const [next] = watched.open.filter(({ id }) => !handled.has(id));
       if (next && atPause === "return") return { type: "waiting", open: watched.open };
       if (next && atPause === "ask") {

@@ -2,14 +2,19 @@
 import type { RequestView } from "../client/client.ts";
 import { canonicalJson } from "../task/json.ts";
 import { type ConnectFlags, connect } from "./connect.ts";
-import { EXIT, type ExitCode } from "./exit.ts";
-import { collect, findTaskId, tryFindRequest } from "./find.ts";
+import { Ending, EXIT, type ExitCode } from "./exit.ts";
+import { collect, shortTails, tryFindRequest, tryFindTaskId } from "./find.ts";
 import { interrupt } from "./follow.ts";
 import { renderRequest, renderTask } from "./render.ts";
 import { type Terminal, toJsonLine } from "./terminal.ts";
-import { decideCommands, describeDuration, followUps, summary, table, timeOf } from "./words.ts";
+import { columnsOf, cutTo, decideCommands, describeDuration, followUps, summary, table, timeOf } from "./words.ts";
+import { widthOf } from "./wrap.ts";
 
 const PAGE = 200;
+/** Of a list that nobody's terminal shows. */
+const COLUMNS = 80;
+const COLUMNS_MIN = 60;
+const AGENT_COLUMNS_MAX = 16;
 
 export interface InboxFlags extends ConnectFlags {
   readonly agent?: string;
@@ -29,8 +34,8 @@ export async function inboxCommand(flags: InboxFlags, terminal: Terminal): Promi
       const watching = (async () => {
         for await (const event of client.watchRequests(filter, stop.signal)) {
           if (flags.json) terminal.out(toJsonLine(event));
-          else if (event.type === "snapshot") terminal.out(list(event.requests.filter(isWanted), terminal));
-          else if (isWanted(event.request)) terminal.out(describeChange(event.request, connection.suffix));
+          else if (event.type === "snapshot") terminal.out(list(event.requests, isWanted, terminal));
+          else if (isWanted(event.request)) terminal.out(describeChange(event.request, connection.suffix, terminal));
         }
       })();
       await Promise.race([watching, interrupt()]).finally(() => stop.abort());
@@ -40,24 +45,35 @@ export async function inboxCommand(flags: InboxFlags, terminal: Terminal): Promi
       const { requests: items, nextCursor } = await client.listRequests({ limit: PAGE, ...filter, ...cursor });
       return { items, nextCursor };
     });
-    const wanted = requests.filter(isWanted);
-    terminal.out(flags.json ? toJsonLine({ requests: wanted }) : list(wanted, terminal));
+    terminal.out(flags.json ? toJsonLine({ requests: requests.filter(isWanted) }) : list(requests, isWanted, terminal));
     return EXIT.done;
   } finally {
     await connection.close();
   }
 }
 
-function list(requests: readonly RequestView[], { clock }: Terminal): string {
-  if (requests.length === 0) return "Nothing needs you.\n";
-  const rows = requests.map((request) => [
-    request.id,
-    request.risk,
-    whatOf(request),
-    request.path.map((name) => summary(name)).join("›"),
-    request.expiresAt === null ? "-" : describeDuration(Date.parse(request.expiresAt) - clock.nowMs()),
-  ]);
-  return table([["ID", "RISK", "WHAT", "AGENT", "EXPIRES"], ...rows]);
+/** The end of an id stands for it: no other that is open ends so. What is cut here, `show` prints whole. */
+export function list(
+  requests: readonly RequestView[],
+  isWanted: (request: RequestView) => boolean,
+  { clock, output }: Pick<Terminal, "clock"> & { readonly output: { readonly columns?: number } },
+): string {
+  const nowMs = clock.nowMs();
+  const tails = shortTails(requests.map(({ id }) => id));
+  const rows = requests.flatMap((request, i) => {
+    if (!isWanted(request)) return [];
+    const agent = cutTo(request.path.map((name) => summary(name)).join("›"), AGENT_COLUMNS_MAX);
+    const expires = request.expiresAt === null ? "-" : describeDuration(Date.parse(request.expiresAt) - nowMs);
+    const age = describeDuration(nowMs - Date.parse(request.openedAt));
+    return [{ before: [tails[i] ?? request.id, request.risk], what: whatOf(request), after: [agent, age, expires] }];
+  });
+  if (rows.length === 0) return "Nothing needs you.\n";
+  const head = { before: ["ID", "RISK"], what: "WHAT", after: ["AGENT", "AGE", "EXPIRES"] };
+  const all = [head, ...rows];
+  // What remains of the line when everything else stands on it.
+  const rest = table(all.map(({ before, after }) => [...before, "", ...after])).split("\n");
+  const room = Math.max(COLUMNS_MIN, widthOf(output.columns || COLUMNS)) - Math.max(...rest.map(columnsOf));
+  return table(all.map(({ before, what, after }) => [...before, cutTo(what, room), ...after]));
 }
 
 /** In a word: the call, or the question. */
@@ -67,10 +83,10 @@ export function whatOf({ kind, title, tool, args, prompt }: RequestView): string
   return summary(`Question: ${prompt}`);
 }
 
-function describeChange(request: RequestView, suffix: string): string {
+function describeChange(request: RequestView, suffix: string, { isInteractive }: Terminal): string {
   const what = whatOf(request);
   if (request.decision) return `${timeOf(request.decision.at)}  ${request.status}  ${request.id}  ${what}\n`;
-  const commands = followUps(request, suffix).map((command) => `          ${command}\n`);
+  const commands = followUps(request, suffix, isInteractive).map((command) => `          ${command}\n`);
   return `${timeOf(request.openedAt)}  ◷ ${request.id}  ${what}  ${request.risk}\n${commands.join("")}`;
 }
 
@@ -93,7 +109,11 @@ export async function showCommand(given: string, flags: ShowFlags, terminal: Ter
         note(`\n${decideCommands(request, suffix, request.digest).join("\n")}\n`);
       return EXIT.done;
     }
-    const task = await client.getTask(await findTaskId(client, given));
+    const found = await tryFindTaskId(client, given);
+    if (found === undefined) {
+      throw new Ending(EXIT.notFound, `there is no request or task "${given}"; "inbox" lists what is open`);
+    }
+    const task = await client.getTask(found);
     out(flags.json ? toJsonLine(task) : renderTask(task, paint, output.columns));
     return EXIT.done;
   } finally {

@@ -228,7 +228,7 @@ test("a summary is one short line", () => {
 
 test("the follow-up commands name the question's values", () => {
   const request = { id: "input-t-1", kind: "input", schema: { properties: { answer: {}, "odd name": {} } } } as never;
-  expect(followUps(request, " --data d")).toEqual([
+  expect(followUps(request, " --data d", false)).toEqual([
     "npx holdpoint show input-t-1 --data d",
     'npx holdpoint answer input-t-1 --set answer=… --set "odd name"=… --data d',
   ]);

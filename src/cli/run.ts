@@ -27,11 +27,13 @@ export async function runCommand(
     const task = await connection.client.submit({ agent, message });
     const waitMs = flags.wait === false ? undefined : flags.wait;
     const options = { task, afterSeq: 0, atPause, waitMs, isQuiet: flags.json === true } as const;
-    const followed = await Promise.race([followTask(connection, terminal, options), interrupted]).catch((error) => {
-      if (error instanceof Ending && error.exitCode === EXIT.interrupted)
-        tellOfInterrupt(terminal, connection, task.id, waitsHere);
-      throw error;
-    });
+    const followed = await Promise.race([followTask(connection, terminal, options), interrupted]).catch(
+      async (error) => {
+        if (error instanceof Ending && error.exitCode === EXIT.interrupted)
+          await tellOfInterrupt(terminal, connection, task.id, waitsHere);
+        throw error;
+      },
+    );
     if (waitsHere && followed.type !== "ended") terminal.note(`${LOST_WITH_IT}\n`);
     else tellEnd(terminal, connection, task.id, followed);
     if (flags.json) terminal.out(toJsonLine(await connection.client.getTask(task.id)));
@@ -51,30 +53,41 @@ function nobodyCouldDecide(agent: string): Ending {
 
 /** What a person needs to know when the command is over and the work is not. */
 export function tellEnd(terminal: Terminal, { suffix }: Connection, taskId: string, followed: Followed): void {
-  if (followed.type === "waiting") tellOpen(terminal, followed.open, suffix);
+  if (followed.type === "ended") return;
   if (followed.type === "timed-out") {
-    terminal.note(`The time is up; the task goes on.   ${COMMAND} show ${taskId}${suffix}\n`);
+    const isWaiting = followed.open.length > 0;
+    const next = isWaiting ? "waits for a person." : `goes on.   ${COMMAND} show ${taskId}${suffix}`;
+    terminal.note(`The time is up; the task ${next}\n`);
   }
+  tellOpen(terminal, followed.open, suffix);
 }
 
-function tellOpen({ note, paint }: Terminal, open: readonly RequestView[], suffix: string): void {
+function tellOpen({ note, paint, isInteractive }: Terminal, open: readonly RequestView[], suffix: string): void {
   for (const request of open) {
     note(`${paint.yellow("◷")} ${titleOf(request)} waits for a person (${request.risk} risk)\n`);
     if (isQuestion(request)) note(`    │ ${summary(request.prompt)}\n`);
-    for (const command of followUps(request, suffix)) note(`    ${command}\n`);
+    for (const command of followUps(request, suffix, isInteractive)) note(`    ${command}\n`);
   }
 }
 
-function tellOfInterrupt(
-  { note }: Terminal,
-  { isLocal, suffix }: Connection,
+async function tellOfInterrupt(
+  terminal: Terminal,
+  { client, isLocal, suffix }: Connection,
   taskId: string,
   waitsHere: boolean,
-): void {
+): Promise<void> {
   if (waitsHere) {
-    note(`\n${LOST_WITH_IT}\n`);
+    terminal.note(`\n${LOST_WITH_IT}\n`);
     return;
   }
-  const what = isLocal ? "it goes on when a server or a command opens this folder" : "it goes on at the server";
-  note(`\nThe task is not canceled; ${what}.   ${COMMAND} cancel ${taskId}${suffix}\n`);
+  // A server that is gone as well cannot say; the task is kept all the same.
+  const requests = await client.getTask(taskId).then(
+    (task) => task.requests,
+    () => [],
+  );
+  const open = requests.filter(({ status }) => status === "open");
+  const place = isLocal ? "it goes on when a server or a command opens this folder" : "it goes on at the server";
+  const what = open.length > 0 ? "it waits for a person" : place;
+  terminal.note(`\nThe task is not canceled; ${what}.   ${COMMAND} cancel ${taskId}${suffix}\n`);
+  tellOpen(terminal, open, suffix);
 }

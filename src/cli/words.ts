@@ -1,6 +1,7 @@
 /** Small pieces of text that every command needs: times, tables, follow-up commands. */
 import type { RequestView } from "../client/client.ts";
 import { makeVisible } from "../tools/prompt.ts";
+import { sizeOf } from "./wrap.ts";
 
 export const COMMAND = "npx holdpoint";
 
@@ -22,6 +23,21 @@ export function summary(text: string, charsMax = 60): string {
   const line = makeVisible(text.replaceAll(/\s+/g, " ").trim());
   const characters = Array.from(line);
   return characters.length > charsMax ? `${characters.slice(0, charsMax - 1).join("")}…` : line;
+}
+
+/** Cut to fit into so many columns of a list. */
+export function cutTo(text: string, columnsMax: number): string {
+  if (columnsOf(text) <= columnsMax) return text;
+  let cut = "";
+  for (const character of text) {
+    if (columnsOf(cut + character) >= columnsMax) break;
+    cut += character;
+  }
+  return `${cut}…`;
+}
+
+export function columnsOf(text: string): number {
+  return Array.from(text).reduce((sum, character) => sum + sizeOf(character), 0);
 }
 
 /** Whether its title and prompt are the agent's own words. */
@@ -50,16 +66,20 @@ export function timeOf(iso: string): string {
 
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>(
-    (known, row) => row.map((cell, i) => Math.max(known[i] ?? 0, Array.from(cell).length)),
+    (known, row) => row.map((cell, i) => Math.max(known[i] ?? 0, columnsOf(cell))),
     [],
   );
-  const pad = (cell: string, i: number) => cell + " ".repeat(Math.max(0, (widths[i] ?? 0) - Array.from(cell).length));
+  const pad = (cell: string, i: number) => cell + " ".repeat(Math.max(0, (widths[i] ?? 0) - columnsOf(cell)));
   return rows.map((row) => `${row.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
-/** What can be done with a request, ready to be copied. `suffix` names the server or the data, if that is needed. */
-export function followUps(request: RequestView, suffix: string): string[] {
-  return [`${COMMAND} show ${request.id}${suffix}`, ...decideCommands(request, suffix)];
+/**
+ * What can be done with a request, ready to be copied. `suffix` names the server or the data, if that is needed. Where
+ * nobody can be asked (`isInteractive` false), high risk is approved with its digest only.
+ */
+export function followUps(request: RequestView, suffix: string, isInteractive: boolean): string[] {
+  const digest = request.risk === "high" && !isInteractive ? request.digest : undefined;
+  return [`${COMMAND} show ${request.id}${suffix}`, ...decideCommands(request, suffix, digest)];
 }
 
 /** With `digest`, for whoever has just seen all of it. */

@@ -125,9 +125,11 @@ describe("run", () => {
     expect([code, JSON.parse(stdout).result.message]).toEqual([0, "Written."]);
   });
 
-  test("--wait ends with 7 when the time is up, and the task goes on", async () => {
-    const { code, stderr } = await holdpoint("run", "assistant", "write", "--wait", "300ms");
-    expect([code, stderr]).toEqual([7, expect.stringContaining("the task goes on")]);
+  test("--wait ends with 7 when the time is up, and says what the task waits for", async () => {
+    const { code, stderr } = await holdpoint("run", "assistant", "write", "--wait", "4s");
+    expect([code, stderr]).toEqual([7, expect.stringContaining("The time is up; the task waits for a person.\n")]);
+    expect(stderr).toMatch(/◷ write_file waits for a person \(medium risk\)\n {4}npx holdpoint show input-/);
+    expect(stderr).toMatch(/npx holdpoint approve input-\S+-1\n/);
   });
 
   test("ends with 1 when the task does not complete", async () => {
@@ -137,11 +139,12 @@ describe("run", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("canceled")]);
   });
 
-  test("ends with 130 on Ctrl-C, and the task is not canceled", async () => {
-    const run = new HoldpointProcess(["run", "assistant", "write", "--wait", "1m"], here);
+  test("ends with 130 on Ctrl-C, the task is not canceled, and how to decide is said", async () => {
+    const { run, id } = await startWaiting("--wait", "1m");
     await run.saw(/I write/);
     const { code, stderr } = await run.stop("SIGINT");
-    expect([code, stderr]).toEqual([130, expect.stringContaining("is not canceled")]);
+    expect([code, stderr]).toEqual([130, expect.stringContaining("is not canceled; it waits for a person.")]);
+    expect(stderr).toContain(`npx holdpoint approve input-${id}-1\n`);
   });
 
   test("of an agent that is not there ends with 4 and names those that are", async () => {
@@ -234,9 +237,17 @@ describe("show", () => {
     const { id, taskId } = await waiting();
     expect((await holdpoint("show", id.slice(0, -2))).stdout).toContain(id);
     expect((await holdpoint("show", id.slice("input-".length, -2))).stdout).toMatch(/task/);
+    // Or the end of it.
+    expect((await holdpoint("show", id.slice(-9))).stdout).toContain(id);
+    expect((await holdpoint("show", taskId.slice(-9))).stdout).toContain(`task ${taskId}`);
+    expect((await holdpoint("deny", id.slice(-9), "--reason", "no")).code).toBe(0);
+    expect((await holdpoint("show", id.slice(-9))).stdout).toContain("denied by owner: no");
+    expect((await holdpoint("show", "-1")).code).toBe(4);
     const several = await holdpoint("show", "input-");
     expect([several.code, several.stderr]).toEqual([4, expect.stringContaining("say more of it")]);
-    expect((await holdpoint("show", "input-nothing-1")).code).toBe(4);
+    expect((await holdpoint("show", "input-nothing-1")).stderr).toBe(
+      'holdpoint: there is no request or task "input-nothing-1"; "inbox" lists what is open\n',
+    );
     const story = await holdpoint("show", taskId);
     expect(story.stdout).toContain("waits for a person: write_file (approval)");
   });

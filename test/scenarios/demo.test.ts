@@ -36,7 +36,8 @@ describe("holdpoint dev", () => {
     expect(server.stdout).toMatch(/^Holdpoint ready on /);
     expect(server.stdout).toContain("this is the built-in demo");
     expect(server.stdout).toContain("scripted: no key, no network");
-    expect(server.stdout).toContain(`npx holdpoint approve ${id}`);
+    // Nobody is at a terminal: without the digest it would be refused.
+    expect(server.stdout).toMatch(new RegExp(`npx holdpoint approve ${id} --hash sha256:[0-9a-f]{64}\\n`));
     expect(server.stdout).toContain(`npx holdpoint deny ${id} --reason`);
     expect(server.stdout).toContain('npx holdpoint run assistant "Tidy up the reports"');
     const [, token = ""] = server.stdout.match(/curl -H "Authorization: Bearer \$\(cat (\S+)\)"/) ?? [];
@@ -49,8 +50,12 @@ describe("holdpoint dev", () => {
     const server = dev();
     await server.saw(/-2 {2}delete_file/);
     const inbox = await holdpoint("inbox");
-    expect(inbox.stdout).toMatch(/^ID +RISK +WHAT +AGENT +EXPIRES\ninput-\S+-1 +high +delete_file .* assistant +-\n/);
     const [first, second] = await open();
+    const [head, row = ""] = inbox.stdout.split("\n");
+    expect(head).toMatch(/^ID +RISK +WHAT +AGENT +AGE +EXPIRES$/);
+    expect(row).toMatch(/^[0-9a-f]{5,}-1 +high +delete_file \{"path":"reports\/2023-q1\.\S*… +assistant +\d+s +-$/);
+    expect(first?.id.endsWith(row.split(" ")[0] ?? "none")).toBe(true);
+    expect(row.length).toBeLessThan(80);
     const shown = await holdpoint("show", first?.id ?? "");
     expect(shown.stdout).toContain("The agent says (its own words, checked by nobody):\n  │ Two reports are from 2023");
     expect(shown.stdout).toContain('Exactly this will run:\n  path: "reports/2023-q1.md"');
