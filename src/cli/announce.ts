@@ -1,12 +1,11 @@
 /** What `holdpoint dev` prints while it runs: each request as it opens, each decision, each end. */
 import type { Runtime } from "../runtime/runtime.ts";
-import { describeDecision, projectDecision, projectRequest, toIso } from "../task/request-view.ts";
+import { projectDecision, projectRequest, toIso } from "../task/request-view.ts";
 import type { RequestRecord, Task } from "../task/task.ts";
-import { makeVisible } from "../tools/prompt.ts";
 import { whatOf } from "./inbox.ts";
 import { quote } from "./render.ts";
 import type { Terminal } from "./terminal.ts";
-import { followUps, timeOf, titleOf } from "./words.ts";
+import { followUps, sayDecision, timeOf, titleOf } from "./words.ts";
 import { wrapLines } from "./wrap.ts";
 
 export function announce(runtime: Runtime, terminal: Terminal, suffix: string): () => void {
@@ -35,8 +34,8 @@ export function tellRequest(
   const request = projectRequest(task, record);
   const time = timeOf(toIso(task.updatedAtMs));
   if (record.decision) {
-    const said = describeDecision(projectDecision(record.decision));
-    out(`${time}  ${titleOf(request)} ${makeVisible(said)}   ${paint.dim(request.id)}\n`);
+    const said = sayDecision(projectDecision(record.decision));
+    out(`${time}  ${titleOf(request)} ${said}   ${paint.dim(request.id)}\n`);
     return;
   }
   const risk = request.risk === "high" ? paint.red("HIGH") : request.risk;

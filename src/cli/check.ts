@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { DEMO_FILES, DEMO_SCRIPT_YAML, DEMO_YAML, demoConfig } from "../config/demo.ts";
 import { formatGates, listGates } from "../config/gates.ts";
 import { loadConfig } from "../config/load.ts";
-import { formatProblem } from "../config/problem.ts";
+import { formatProblem, type Problem } from "../config/problem.ts";
 import { fileExists, makePrivateFolder } from "../ports/files.ts";
 import { systemIds } from "../ports/ids.ts";
 import { createFile } from "../ports/new-file.ts";
@@ -25,18 +25,35 @@ export function checkCommand(file: string | undefined, flags: CheckFlags, { env,
     note(`There is no ${CONFIG_FILE} here; this is the built-in demo. "${COMMAND} init" saves it.\n\n`);
     const gates = listGates(demoConfig(data));
     out(flags.json ? toJsonLine({ ok: true, problems: [], gates }) : `${formatGates(gates)}\n`);
+    if (!flags.json) note(NO_MISTAKES);
     return EXIT.done;
   }
   const loaded = loadConfig(file ?? CONFIG_FILE, env, data);
-  const problems = loaded.ok ? loaded.warnings : loaded.problems;
+  const problems = loaded.ok ? loaded.warnings : loaded.problems.map(adviseCheck);
   const gates = loaded.ok ? listGates(loaded.config) : [];
   if (flags.json) out(toJsonLine({ ok: loaded.ok, problems, gates }));
   else {
     const told = problems.map((problem) => `${formatProblem(problem, loaded.sources.get(problem.file))}\n\n`).join("");
     // What is wrong is what was asked for: it is the data of this command.
-    out(loaded.ok ? `${told}${formatGates(gates)}\n` : `${told}${problems.length} to mend.\n`);
+    out(loaded.ok ? `${told}${formatGates(gates)}\n` : `${told}${count(problems.length, "error")}.\n`);
+    if (loaded.ok) note(problems.length === 0 ? NO_MISTAKES : `\n${count(problems.length, "warning")}, no errors.\n`);
   }
   return loaded.ok ? EXIT.done : EXIT.config;
+}
+
+const NO_MISTAKES = "\nNo mistakes.\n";
+
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
+}
+
+/** A file that cannot be read is named to this command without a flag. */
+function adviseCheck(problem: Problem): Problem {
+  const advice = problem.consequence?.replace(
+    "Name another with --config",
+    `Name another with "${COMMAND} check <file>"`,
+  );
+  return advice === undefined ? problem : { ...problem, consequence: advice };
 }
 
 const FILES: readonly (readonly [name: string, text: string])[] = [

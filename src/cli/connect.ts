@@ -2,6 +2,7 @@
  * Whom a command talks to: the server that is named, else the one that runs on the data folder, else an app in this
  * very process. It is the same client each time; only what carries its requests differs.
  */
+import { join } from "node:path";
 import { type Client, createClient } from "../client/client.ts";
 import { fileExists } from "../ports/files.ts";
 import { systemIds } from "../ports/ids.ts";
@@ -10,9 +11,11 @@ import type { AppParts } from "../server/app.ts";
 import { isLoopback } from "../server/auth-guards.ts";
 import type { Holdpoint } from "../server/compose.ts";
 import { findOwnerToken, ownerToken, TOKEN_VARIABLE } from "../server/token.ts";
+import { isObject } from "../task/json.ts";
 import { createDataFolder, DATA_FOLDER, type DataFolder, dataFolder, findServer } from "./data-folder.ts";
 import { Ending, EXIT } from "./exit.ts";
 import type { Terminal } from "./terminal.ts";
+import { warnOnce } from "./warn-once.ts";
 
 const LOOK_AGAIN_MS = 1000;
 
@@ -42,10 +45,16 @@ export async function connect(
   const folder = dataFolder(flags.data);
   const named = flags.url ?? env.HOLDPOINT_URL;
   const suffix = flags.url ? ` --url ${flags.url}` : flags.data === DATA_FOLDER ? "" : ` --data ${flags.data}`;
-  const url = named || findServer(folder);
+  const url = named || (await findAnswering(folder));
   if (url) {
-    const token = tokenFor(url, findOwnerToken(folder.path, env), env[TOKEN_VARIABLE] !== undefined);
-    const client = createClient({ url, token, fetch: (address, init) => systemFetch(address, init) });
+    const isGiven = Boolean(env[TOKEN_VARIABLE]);
+    const token = tokenFor(url, findOwnerToken(folder.path, env), isGiven);
+    const source = isGiven ? TOKEN_VARIABLE : join(flags.data, "token");
+    const client = createClient({
+      url,
+      token,
+      fetch: async (address, init) => nameToken(await systemFetch(address, init), source),
+    });
     return { client, isLocal: false, mayWaitHere: async () => false, suffix, close: async () => undefined };
   }
   if (!mayCreate && !fileExists(folder.path)) {
@@ -61,7 +70,8 @@ export async function connect(
   ]);
   const warn = (text: string) => note(`${text}\n`);
   const openedAtMs = clock.nowMs();
-  const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn });
+  const warnings = warnOnce({ clock, note });
+  const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn: warnings });
   await settleLost(holdpoint, openedAtMs, { clock, note });
   const stopping = new AbortController();
   const parts = partsOf(holdpoint, folder, env, warn);
@@ -103,11 +113,36 @@ export function partsOf(
   };
 }
 
+/**
+ * The server that the folder's note names, unless nobody listens there any more: it was killed a moment ago. Then no
+ * server runs, and whoever opens the folder is alone in it, or its lock says who is not.
+ */
+async function findAnswering(folder: DataFolder): Promise<string | undefined> {
+  const url = findServer(folder);
+  if (url === undefined) return undefined;
+  try {
+    // Without the token: it is for a server only.
+    await (await systemFetch(`${url}/healthz`)).body?.cancel();
+    return url;
+  } catch (error) {
+    const isRefused = error instanceof Error && isObject(error.cause) && error.cause.code === "ECONNREFUSED";
+    // Whatever else it is, somebody may be there: the command itself then says what is wrong.
+    return isRefused ? undefined : url;
+  }
+}
+
+/** The server cannot say which token it was given; a person must know where the wrong one comes from. */
+function nameToken(response: Response, source: string): Response {
+  if (response.status !== 401) return response;
+  const message = `the server does not know this token (from ${source})`;
+  return Response.json({ error: { code: "token-unknown", message } }, { status: response.status });
+}
+
 /** The token of this folder's owner goes to this machine only. */
 function tokenFor(url: string, token: string | undefined, isGiven: boolean): string {
-  const { hostname, protocol } = parseUrl(url);
+  const { hostname, origin } = parseUrl(url);
   if (token !== undefined && (isGiven || isLoopback(hostname))) return token;
-  throw new Ending(EXIT.notAllowed, `${protocol}//${hostname} needs a token: set ${TOKEN_VARIABLE}`);
+  throw new Ending(EXIT.notAllowed, `${origin} needs a token: set ${TOKEN_VARIABLE}`);
 }
 
 function parseUrl(text: string): URL {

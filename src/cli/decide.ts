@@ -2,7 +2,6 @@
 import { type Client, ClientError, type DecisionOrder, type DecisionView, type RequestView } from "../client/client.ts";
 import { readText } from "../ports/files.ts";
 import { isObject, type JsonObject, parseJson } from "../task/json.ts";
-import { describeDecision } from "../task/request-view.ts";
 import { makeVisible } from "../tools/prompt.ts";
 import { askAnswer, askApproval, editArgs, showInstead } from "./ask.ts";
 import { type ConnectFlags, type Connection, connect } from "./connect.ts";
@@ -13,7 +12,7 @@ import { endOf, followTask, interrupt, toOrder } from "./follow.ts";
 import { renderRequest } from "./render.ts";
 import { tellEnd } from "./run.ts";
 import type { Terminal } from "./terminal.ts";
-import { COMMAND, followUps, propertiesOf, timeOf, titleOf } from "./words.ts";
+import { COMMAND, followUps, propertiesOf, sayDecision, timeOf, titleOf } from "./words.ts";
 
 const STDIN = 0;
 
@@ -60,7 +59,8 @@ export interface DenyFlags extends ConnectFlags {
   readonly reason: string;
 }
 
-export function denyCommand(id: string, flags: DenyFlags, terminal: Terminal): Promise<ExitCode> {
+export async function denyCommand(id: string, flags: DenyFlags, terminal: Terminal): Promise<ExitCode> {
+  if (flags.reason.trim() === "") throw new Ending(EXIT.usage, "--reason is empty; say why, the agent is told");
   return decideRequest(id, flags, terminal, async ({ kind, digest }) => ({
     // A question cannot be denied; saying no to it closes it unanswered.
     decision: kind === "approval" ? "deny" : "cancel",
@@ -154,7 +154,7 @@ async function lost(client: Client, { id, taskId }: RequestView, decision: Decis
   const { result } = decision.cause === "task" ? await client.getTask(taskId) : {};
   // How else a task ended is told in the agent's words, which have no place here.
   const how = result?.code === "lost" ? `: ${makeVisible(result.message)}` : "";
-  const what = `${makeVisible(describeDecision(decision))}${how} (${timeOf(decision.at)})`;
+  const what = `${sayDecision(decision)}${how} (${timeOf(decision.at)})`;
   return new Ending(EXIT.conflict, `${id} was ${what}. Nothing changed.`);
 }
 
@@ -168,7 +168,7 @@ function isOpen({ status }: RequestView): boolean {
 
 async function tellDecided(client: Client, { note, paint }: Terminal, request: RequestView): Promise<void> {
   const mark = request.status === "denied" || request.status === "canceled" ? paint.red("✕") : paint.green("✓");
-  const said = request.decision ? makeVisible(describeDecision(request.decision)) : request.status;
+  const said = request.decision ? sayDecision(request.decision) : request.status;
   note(`${mark} ${titleOf(request)} ${said}\n`);
   const open = (await client.getTask(request.taskId)).requests.filter(({ status }) => status === "open");
   if (open.length === 0) return;

@@ -34,11 +34,17 @@ describe("an answer as typed", () => {
   });
 });
 
-test("pairs are read by the schema of their name; what is not asked is text, and the server says no to it", () => {
+test("pairs are read by the schema of their name, and a name that is none is named with what was meant", () => {
   const properties = { n: { type: "integer" }, text: { type: "string" } };
-  expect(parseSets(properties, ["n=3", "text=a=b", "more=1"])).toEqual({ value: { n: 3, text: "a=b", more: "1" } });
+  expect(parseSets(properties, ["n=3", "text=a=b"])).toEqual({ value: { n: 3, text: "a=b" } });
+  expect(parseSets(properties, ["txet=a"])).toEqual({ problem: 'there is no field "txet"; did you mean "text"?' });
+  expect(parseSets(properties, ["n=3", "more=1"])).toEqual({
+    problem: 'there is no field "more"; there is "n", "text"',
+  });
+  expect(parseSets(properties, ["toString=1"])).toEqual({ problem: expect.stringContaining("there is no field") });
   expect(parseSets(properties, ["n=x"])).toEqual({ problem: "n: Must be a number" });
   expect(parseSets(properties, ["n"])).toEqual({ problem: "--set n: write name=value" });
-  const odd = parseSets(properties, ["__proto__=1", "toString=2"]);
+  // Where no name is known the server says which it takes.
+  const odd = parseSets({}, ["__proto__=1", "toString=2"]);
   expect("value" in odd && Object.keys(odd.value as object)).toEqual(["__proto__", "toString"]);
 });

@@ -1,5 +1,7 @@
 /** Answers as people type them, read by the schema of the question. */
+import { nearest } from "../config/nearest.ts";
 import { isObject, type Json, type JsonObject, parseJson } from "../task/json.ts";
+import { makeVisible } from "../tools/prompt.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -76,15 +78,24 @@ function parseAny(text: string): Parsed {
 /** `name=value` pairs against the properties of a schema. */
 export function parseSets(properties: Readonly<Record<string, Schema>>, sets: readonly string[]): Parsed {
   const values: [name: string, value: Json][] = [];
+  const known = Object.keys(properties);
   for (const set of sets) {
     const at = set.indexOf("=");
     if (at < 1) return { problem: `--set ${set}: write name=value` };
     const name = set.slice(0, at);
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (!schema && known.length > 0) return { problem: unknownField(name, known) };
     const parsed = parseField(schema ?? { type: "string" }, set.slice(at + 1));
     if ("problem" in parsed) return { problem: `${name}: ${parsed.problem}` };
     values.push([name, parsed.value]);
   }
   // Not by assignment: a name like "__proto__" is a name, and the server says no to it.
   return { value: Object.fromEntries(values) satisfies JsonObject };
+}
+
+function unknownField(name: string, known: readonly string[]): string {
+  const meant = nearest(name, known);
+  const hint =
+    meant === undefined ? `there is ${known.map((one) => `"${one}"`).join(", ")}` : `did you mean "${meant}"?`;
+  return makeVisible(`there is no field "${name}"; ${hint}`);
 }

@@ -4,11 +4,19 @@
  */
 import type { RequestView, TaskView, TimelineEntry } from "../client/client.ts";
 import type { Json, JsonObject } from "../task/json.ts";
-import { describeDecision } from "../task/request-view.ts";
 import { makeVisible } from "../tools/prompt.ts";
 import { choicesOf, itemsOf } from "./fields.ts";
 import type { Paint } from "./terminal.ts";
-import { describeDuration, isQuestion, propertiesOf, timeOf, titleOf, visible, visibleOnce } from "./words.ts";
+import {
+  describeDuration,
+  isQuestion,
+  propertiesOf,
+  sayDecision,
+  timeOf,
+  titleOf,
+  visible,
+  visibleOnce,
+} from "./words.ts";
 import { wrapLines } from "./wrap.ts";
 
 const MARKS: Readonly<Record<RequestView["status"], string>> = {
@@ -81,7 +89,7 @@ function titleOfPlan(instead: JsonObject | undefined): string {
 function renderHead(request: RequestView, paint: Paint, nowMs: number): string {
   const { id, status, risk, agent, path, taskId, openedAt, expiresAt, rule, digest, decision } = request;
   const loud = risk === "high" ? paint.red : risk === "medium" ? paint.yellow : paint.dim;
-  const said = decision ? `${makeVisible(describeDecision(decision))} · ${timeOf(decision.at)}` : "open";
+  const said = decision ? `${sayDecision(decision)} · ${timeOf(decision.at)}` : "open";
   const age = describeDuration(nowMs - Date.parse(openedAt));
   const rows = [
     ["id", id],

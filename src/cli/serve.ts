@@ -12,6 +12,7 @@ import { announce, tellRequest } from "./announce.ts";
 import { partsOf } from "./connect.ts";
 import { announceServer, createDataFolder, DATA_FOLDER } from "./data-folder.ts";
 import type { Terminal } from "./terminal.ts";
+import { warnOnce } from "./warn-once.ts";
 import { COMMAND, table } from "./words.ts";
 
 export interface ServeFlags {
@@ -35,7 +36,8 @@ export async function serveCommand(mode: "dev" | "serve", flags: ServeFlags, ter
   const folder = createDataFolder(flags.data);
   const warn = (text: string) => terminal.note(`${text}\n`);
   const { env } = terminal;
-  const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn });
+  const warnings = warnOnce(terminal);
+  const holdpoint = await openHoldpoint({ configFile: flags.config, dataFolder: folder.path, env, warn: warnings });
   const { server: config } = holdpoint.config;
   const host = flags.host ?? config.host ?? HOST;
   const port = flags.port ?? config.port ?? PORT;

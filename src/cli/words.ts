@@ -1,5 +1,6 @@
 /** Small pieces of text that every command needs: times, tables, follow-up commands. */
-import type { RequestView } from "../client/client.ts";
+import type { DecisionView, RequestView } from "../client/client.ts";
+import { describeDecision } from "../task/request-view.ts";
 import { makeVisible } from "../tools/prompt.ts";
 import { sizeOf } from "./wrap.ts";
 
@@ -49,6 +50,13 @@ export function isQuestion({ kind }: RequestView): boolean {
 export function titleOf({ kind, title }: RequestView): string {
   if (kind === "input") return "Question";
   return kind === "auth" ? "Sign-in" : makeVisible(title);
+}
+
+/** What was decided, by whom and why; a denial without a reason says that it has none. */
+export function sayDecision(decision: DecisionView): string {
+  const { outcome, cause, reason = "" } = decision;
+  const isBare = outcome === "denied" && cause === undefined && reason === "";
+  return `${makeVisible(describeDecision(decision))}${isBare ? " (no reason given)" : ""}`;
 }
 
 export function describeDuration(ms: number): string {

@@ -1,5 +1,7 @@
 /** Every command against a real server and against a folder of its own; how each ends is part of the interface. */
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { HoldpointProcess, holdpointIn, temporaryFolder } from "./holdpoint-process.ts";
@@ -267,7 +269,16 @@ test("inbox --watch prints what waits and what changes", async () => {
 describe("who may do what", () => {
   test("a wrong token and a token without the scope end with 6", async () => {
     const { id } = await waiting();
-    expect((await as("wrong", "inbox")).code).toBe(6);
+    const wrong = await as("wrong", "inbox");
+    expect([wrong.code, wrong.stderr]).toEqual([
+      6,
+      "holdpoint: the server does not know this token (from HOLDPOINT_TOKEN)\n",
+    ]);
+    const other = temporaryFolder();
+    writeFileSync(join(other.path, "token"), "another\n");
+    const { stderr: named } = await holdpoint("inbox", "--url", await server.url(), "--data", other.path);
+    expect(named).toBe(`holdpoint: the server does not know this token (from ${join(other.path, "token")})\n`);
+    other.remove();
     const { code, stderr } = await as("reader-token-of-these-tests", "deny", id, "--reason", "no");
     expect([code, stderr]).toEqual([6, expect.stringContaining('lacks the scope "decide"')]);
   });
@@ -280,8 +291,13 @@ describe("who may do what", () => {
   });
 
   test("the owner's token stays on this machine", async () => {
-    const { code, stderr } = await holdpoint("inbox", "--url", "http://holdpoint.example.com");
-    expect([code, stderr]).toEqual([6, expect.stringContaining("set HOLDPOINT_TOKEN")]);
+    const far = ["inbox", "--url", "http://holdpoint.example.com:4141"];
+    // An empty variable is none.
+    for (const env of [{}, { HOLDPOINT_TOKEN: "" }]) {
+      const { code, stderr } = await holdpointIn({ ...here, env }, ...far);
+      const message = "holdpoint: http://holdpoint.example.com:4141 needs a token: set HOLDPOINT_TOKEN\n";
+      expect([code, stderr]).toEqual([6, message]);
+    }
   });
 });
 
@@ -290,6 +306,7 @@ test.each([
   ["a folder that is not there", ["inbox", "--data", "nowhere"], 8],
   ["no address", ["inbox", "--url", "nonsense"], 2],
   ["no reason", ["deny", "x"], 2],
+  ["an empty reason", ["deny", "x", "--reason", " "], 2],
   ["no message", ["run", "assistant"], 2],
   ["no time", ["run", "assistant", "x", "--wait", "soon"], 2],
   ["an unknown risk", ["inbox", "--risk", "huge"], 2],
@@ -305,6 +322,25 @@ test("a server that was killed leaves a note that nobody believes", async () => 
   writeFileSync(join(other.path, "server.json"), JSON.stringify({ url: "http://127.0.0.1:1", pid: 2 ** 22 + 1 }));
   const { code, stdout } = await holdpointIn({ cwd: other.path }, "inbox", "--data", ".");
   expect([code, stdout]).toEqual([0, "Nothing needs you.\n"]);
+  // One whose process is there, and does not listen any more.
+  writeFileSync(join(other.path, "server.json"), JSON.stringify({ url: await refusing(), pid: process.pid }));
+  writeFileSync(join(other.path, "token"), "some-token\n");
+  expect(await holdpointIn({ cwd: other.path }, "inbox", "--data", ".")).toMatchObject({ code: 0, stdout });
+  const named = { cwd: other.path, env: { HOLDPOINT_URL: await refusing() } };
+  expect((await holdpointIn(named, "inbox", "--data", ".")).code).toBe(8);
+  other.remove();
+});
+
+test("a model host and a tool server that go on failing are warned of once", async () => {
+  const other = temporaryFolder();
+  const config = `llms: { m: { type: openai, model: x, host: "http://127.0.0.1:1/v1", api_key: x } }
+tools: { broken: { type: mcp, command: /nowhere/mcp } }
+agents: { a: { llm: m, instruction: x, tools: [broken] } }\n`;
+  writeFileSync(join(other.path, "holdpoint.yaml"), config);
+  const { code, stderr } = await holdpointIn({ cwd: other.path }, "run", "a", "hello");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("gave up after 5 failed attempts")]);
+  expect(stderr.match(/^broken: the server cannot be used now/gm)).toHaveLength(1);
+  expect(stderr.match(/^task \S+: llm "m": /gm)).toHaveLength(1);
   other.remove();
 });
 
@@ -387,10 +423,27 @@ test("check prints every mistake with its place, and as JSON", async () => {
   writeFileSync(join(other.path, "bad.yaml"), CONFIG.replace("requires_approval", "require_approval"));
   const { code, stdout } = await holdpointIn({ cwd: other.path }, "check", "bad.yaml");
   expect([code, stdout]).toEqual([3, expect.stringContaining("WITHOUT approval")]);
+  expect(stdout).toMatch(/\n1 error\.\n$/);
+  writeFileSync(join(other.path, "good.yaml"), CONFIG);
+  const good = await holdpointIn({ cwd: other.path }, "check", "good.yaml");
+  expect([good.code, good.stderr]).toEqual([0, "\nNo mistakes.\n"]);
+  const none = await holdpointIn({ cwd: other.path }, "check", "none.yaml");
+  expect(none.stdout).toContain('Name another with "npx holdpoint check <file>", or let');
+  expect(none.stdout).not.toContain("--config");
   const json = await holdpointIn({ cwd: other.path }, "check", "bad.yaml", "--json");
   expect([json.code, JSON.parse(json.stdout).ok]).toEqual([3, false]);
   other.remove();
 });
+
+/** An address where nobody listens any more. */
+async function refusing(): Promise<string> {
+  const listener = createServer().listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  listener.close();
+  await once(listener, "close");
+  return `http://127.0.0.1:${port}`;
+}
 
 /** A run that goes on, and its task once that waits. */
 async function startWaiting(...flags: string[]): Promise<{ run: HoldpointProcess; id: string }> {
