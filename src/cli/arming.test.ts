@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   type Button,
+  isTooQuick,
   type Key,
   type Menu,
   pressKey,
@@ -138,6 +139,27 @@ describe("for high risk", () => {
     ["d denies with one key", [[5000, "d"]], "deny"],
   ] as const)("%s", (_what, keys, button) => {
     expect(play(keys, true)).toBe(button);
+  });
+});
+
+describe("Enter too soon after a", () => {
+  const enter = key("\r");
+  const shown = showMenu(BUTTONS, true, 0);
+  const focused = pressKey(shown, key("a"), 5000);
+
+  test("is told as too quick, and not any more once it counts", () => {
+    expect(isTooQuick(focused, enter, 5000 + SHOWN_MS - 1)).toBe(true);
+    expect(isTooQuick(focused, enter, 5000 + SHOWN_MS)).toBe(false);
+    // Where a alone decides, Enter takes it back.
+    const pressed = pressKey(showMenu(BUTTONS, false, 0), key("a"), 5000);
+    expect(isTooQuick(pressed, enter, 5000 + SETTLE_MS - 1)).toBe(true);
+  });
+
+  test("is all that is told: other keys that are swallowed are not", () => {
+    expect(isTooQuick(shown, enter, 5000)).toBe(false);
+    for (const text of ["a", "p", " "]) expect(isTooQuick(focused, key(text), 5001)).toBe(false);
+    expect(isTooQuick(pressKey(focused, key("p"), 5001), enter, 5002)).toBe(false);
+    expect(isTooQuick(pressKey(shown, key("d"), 5000), enter, 5001)).toBe(false);
   });
 });
 

@@ -49,6 +49,12 @@ export function pressKey(menu: Menu, { text, name = "" }: Key, nowMs: number): M
   return { ...menu, pressed: { button, atMs: nowMs } };
 }
 
+/** Whether this key was meant to approve, and came before it could count: a person must not wonder why nothing happens. */
+export function isTooQuick(menu: Menu, { name }: Key, nowMs: number): boolean {
+  if (name !== "return" && name !== "enter") return false;
+  return menu.pressed?.button === "approve" || (menu.focused === "approve" && nowMs < menu.armedAtMs);
+}
+
 /** The button that was pressed and not taken back by more typing. */
 export function settled({ pressed }: Menu, nowMs: number): Button | undefined {
   return pressed && nowMs - pressed.atMs >= SETTLE_MS ? pressed.button : undefined;

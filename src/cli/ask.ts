@@ -4,7 +4,7 @@ import type { RequestView } from "../client/client.ts";
 import { editText } from "../ports/editor.ts";
 import { canonicalJson, isObject, type Json, type JsonObject, parseJson } from "../task/json.ts";
 import { makeVisible } from "../tools/prompt.ts";
-import { type Button, type Menu, pressKey, SETTLE_MS, settled, showMenu } from "./arming.ts";
+import { type Button, isTooQuick, type Menu, pressKey, SETTLE_MS, settled, showMenu } from "./arming.ts";
 import { choicesOf, itemsOf, parseField } from "./fields.ts";
 import { listenToKeys, waitForQuiet } from "./keys.ts";
 import { renderInstead } from "./render.ts";
@@ -20,6 +20,9 @@ export type Said =
   | { readonly type: "leave" }
   /** `signal` aborted: somebody else was quicker, or time is up. */
   | { readonly type: "stopped" };
+
+const TOO_QUICK_HIGH = "That was too quick to count: press a, look, then Enter.";
+const TOO_QUICK = "That was too quick to count: press a alone, and wait.";
 
 /** What the prompt puts before each line. */
 const PROMPT_COLUMNS = 3;
@@ -49,6 +52,7 @@ export async function askApproval(
     if (button === "deny") {
       const reason = await askLine(terminal, "Tell the agent why (it can try another way)", signal);
       if (signal.aborted) return { type: "stopped" };
+      if (reason === "") terminal.note("  (no reason given)\n");
       if (reason !== undefined) return { type: "deny", reason };
       continue;
     }
@@ -78,12 +82,12 @@ export function editArgs(terminal: Terminal, request: RequestView, earlier?: Jso
     note("Nothing was changed.\n");
     return undefined;
   }
-  showInstead(terminal, args);
+  showInstead(terminal, request, args);
   return args;
 }
 
-export function showInstead({ note, paint, errors }: Terminal, args: JsonObject): void {
-  note(wrapLines(`\n${renderInstead(args, paint)}\n\n`, errors.columns));
+export function showInstead({ note, paint, errors }: Terminal, request: RequestView, args: JsonObject): void {
+  note(wrapLines(`\n${renderInstead(request, args, paint)}\n\n`, errors.columns));
 }
 
 async function askButton(
@@ -110,6 +114,7 @@ async function askButton(
       signal,
       (key, done) => {
         if (key.name === "escape") return done("leave");
+        if (isTooQuick(menu, key, clock.nowMs())) note(`\r\u001b[2K${isHigh ? TOO_QUICK_HIGH : TOO_QUICK}\n`);
         menu = pressKey(menu, key, clock.nowMs());
         drawTwice();
         if (!menu.pressed) return;

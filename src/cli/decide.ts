@@ -45,7 +45,7 @@ export async function approveCommand(id: string, flags: ApproveFlags, terminal: 
       throw new Ending(EXIT.usage, message);
     }
     if (!mustSee) {
-      if (given) showInstead(terminal, given);
+      if (given) showInstead(terminal, request, given);
       return { decision: "approve", digest: request.digest, ...reason, ...(edited ? { editedArgs: edited } : {}) };
     }
     showAll(request, terminal, edited);

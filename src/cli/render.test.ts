@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RequestView, TaskView } from "../client/client.ts";
-import { canonicalJson, type Json } from "../task/json.ts";
+import type { DecisionView, RequestView, TaskView } from "../client/client.ts";
+import { canonicalJson, type Json, type JsonObject } from "../task/json.ts";
 import { showMenu } from "./arming.ts";
 import { drawMenu } from "./ask.ts";
 import { renderRequest, renderTask, renderValue } from "./render.ts";
 import { type Paint, toJsonLine } from "./terminal.ts";
-import { followUps, summary, visibleOnce } from "./words.ts";
+import { followUps, sayDecision, summary, visibleOnce } from "./words.ts";
 import { widthOf, wrapLines } from "./wrap.ts";
 
 /** Whatever a terminal would act on, or not show. */
@@ -202,6 +202,43 @@ describe("what an agent asks cannot pass for our own text", () => {
     expect(said[0]).toMatch(/^\d\d:\d\d:\d\d {2}the agent wants: x⟦U\+000A⟧/);
     for (const line of said.slice(1)) expect(line).toMatch(bars);
   });
+});
+
+test("a plan of other arguments never passes for the plan of what will run", () => {
+  const known = {
+    id: "input-t-1",
+    kind: "approval",
+    status: "open",
+    taskId: "t",
+    agent: "a",
+    path: ["a"],
+    title: "rm",
+  };
+  const shown = { prompt: "?", agentSays: null, args: { path: "a" }, plan: { bytes: 1 }, schema: null, risk: "low" };
+  const times = { rule: null, openedAt: "2026-01-01T00:00:00.000Z", expiresAt: null, digest: "sha256:0" };
+  const request = { ...known, ...shown, ...times } as unknown as RequestView;
+  const text = (of: RequestView, instead?: JsonObject) =>
+    stripVTControlCharacters(renderRequest(of, loud, 0, undefined, instead));
+  expect(text(request)).toContain("\n\nWhat it comes to:\n  bytes: 1\n");
+  const ofAgent = "\n\nWhat the agent's own arguments would have come to, not the changed ones:\n  bytes: 1\n";
+  const changed = text(request, { path: "b" });
+  expect(changed).toContain(ofAgent);
+  expect(changed).not.toContain("What it comes to:");
+  expect(changed).toMatch(
+    /Exactly this will run instead:\n {2}path: "b"\n\nWhat it comes to is worked out and checked/,
+  );
+  // Nor afterwards, in the record.
+  const decision = { outcome: "approved", by: "ana", at: times.openedAt, editedArgs: { path: "b" } };
+  const decided = text({ ...request, status: "approved", decision } as unknown as RequestView);
+  expect(decided).toContain(ofAgent);
+  expect(decided).not.toMatch(/What it comes to:|Exactly this will run:/);
+});
+
+test("a denial without a reason says that it has none", () => {
+  const denied = { outcome: "denied", by: "ana", at: "2026-01-01T00:00:00.000Z" } as DecisionView;
+  expect(sayDecision(denied)).toBe("denied by ana (no reason given)");
+  expect(sayDecision({ ...denied, reason: "old" })).toBe("denied by ana: old");
+  expect(sayDecision({ ...denied, outcome: "approved" })).toBe("approved by ana");
 });
 
 test.each([70, 80, 120])("the menu fits on one line of %i columns, which is drawn over", (columns) => {

@@ -41,6 +41,7 @@ export function renderRequest(
   instead?: JsonObject,
 ): string {
   const { status, decision, effect, agentSays, prompt, args, plan, schema, url } = request;
+  const isChanged = (instead ?? decision?.editedArgs) !== undefined;
   const blocks = [
     renderHead(request, paint, nowMs),
     ...(agentSays === null ? [] : [block("The agent says (its own words, checked by nobody):", quote(agentSays))]),
@@ -48,14 +49,16 @@ export function renderRequest(
       ? block("The agent asks (its own words):", quote(prompt))
       : block("The question:", indent(visibleOnce(prompt).split("\n"))),
     ...(url === undefined ? [] : [block("Go to:", [`  ${makeVisible(url)}`])]),
-    ...(args === null ? [] : [block(paint.bold(titleOfArgs(request, instead)), indent(renderValue(args)))]),
-    ...(plan === null ? [] : [block(paint.bold(titleOfPlan(instead)), indent(renderValue(plan)))]),
+    ...(args === null ? [] : [block(paint.bold(titleOfArgs(request, isChanged)), indent(renderValue(args)))]),
+    ...(plan === null
+      ? []
+      : [block(paint.bold(isChanged ? PLAN_OF_AGENT : "What it comes to:"), indent(renderValue(plan)))]),
     ...(schema === null ? [] : [block("An answer has:", indent(renderFields(schema)))]),
     ...(decision?.editedArgs ? [block("Changed arguments:", indent(renderValue(decision.editedArgs)))] : []),
     ...(decision?.values ? [block("Answer:", indent(renderValue(decision.values)))] : []),
     ...(effect ? [block("What became of it:", indent(renderValue({ ...effect })))] : []),
     ...(status === "open" ? [whatIfNobody(request)] : []),
-    ...(instead ? [renderInstead(instead, paint)] : []),
+    ...(instead ? [renderInstead(request, instead, paint)] : []),
   ];
   return wrapLines(`${blocks.join("\n\n")}\n`, columns);
 }
@@ -72,18 +75,20 @@ function renderFields(schema: JsonObject): string[] {
   });
 }
 
+/** Nobody has worked out yet what changed arguments come to; what is known must not pass for that. */
+const PLAN_OF_AGENT = "What the agent's own arguments would have come to, not the changed ones:";
+const PLAN_COMES =
+  "What it comes to is worked out and checked when it runs; a plan shown before is of the agent's own arguments.";
+
 /** Changed arguments, as whoever approves them must see them. */
-export function renderInstead(args: JsonObject, paint: Paint): string {
-  return block(paint.bold("Exactly this will run instead:"), indent(renderValue(args)));
+export function renderInstead({ plan }: RequestView, args: JsonObject, paint: Paint): string {
+  const shown = block(paint.bold("Exactly this will run instead:"), indent(renderValue(args)));
+  return plan === null ? shown : `${shown}\n\n${PLAN_COMES}`;
 }
 
-function titleOfArgs({ kind }: RequestView, instead: JsonObject | undefined): string {
+function titleOfArgs({ kind }: RequestView, isChanged: boolean): string {
   if (kind !== "approval") return "This was started and cut off:";
-  return instead ? "The agent wanted this, and it will not run:" : "Exactly this will run:";
-}
-
-function titleOfPlan(instead: JsonObject | undefined): string {
-  return instead ? "What that would have come to:" : "What it comes to:";
+  return isChanged ? "The agent wanted this, and it will not run:" : "Exactly this will run:";
 }
 
 function renderHead(request: RequestView, paint: Paint, nowMs: number): string {

@@ -107,7 +107,10 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     await ana.isAsked(1);
     await ana.typeWords(`a${ENTER}aa${ENTER} da ${ENTER}approve all of it${ENTER}`);
     // A paste comes at once.
+    await sleep(1200);
+    expect(ana.process.stdout).not.toContain("too quick");
     ana.type(`a${ENTER}`);
+    await ana.saw(/That was too quick to count: press a, look, then Enter\.\r\n/);
     await sleep(600);
     ana.type(`dd${ENTER}`);
     await sleep(600);
@@ -126,6 +129,7 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     await ana.isAsked(1);
     ana.type("e");
     await ana.saw(/Exactly this will run instead:\S*\r\n {2}path: "reports\/2024-q4\.md"/);
+    await ana.saw(/What it comes to is worked out and checked when it runs/);
     await ana.saw(/Approve with changes/);
     await sleep(600);
     ana.type("a");
@@ -137,6 +141,7 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     await sleep(200);
     ana.type(ENTER);
     const { stdout } = await ana.exited;
+    expect(stdout).toContain("(no reason given)");
     expect(stdout).toContain("approved by owner with changed arguments");
     expect([report("2023-q1.md"), report("2024-q4.md")]).toEqual([true, false]);
   });
@@ -177,7 +182,9 @@ describe.skipIf(!hasScript)("at a terminal", () => {
     expect(readFileSync(join(folder.path, ".holdpoint", "token"), "utf8")).not.toBe("");
     ana.type("\u0003");
     const { code, stdout } = await ana.exited;
-    expect([code, stdout]).toEqual([130, expect.stringContaining("is not canceled")]);
+    expect([code, stdout]).toEqual([130, expect.stringContaining("is not canceled; it waits for a person")]);
+    // At a terminal she is shown everything before she decides: no digest is needed.
+    expect(stdout).toMatch(/npx holdpoint approve input-\S+-2\r\n/);
     await server.stop();
   });
 
