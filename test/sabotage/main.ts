@@ -15,6 +15,8 @@ const COPIED = [
   "src",
   "test",
   "examples",
+  "docs",
+  "README.md",
   "bin",
   "scripts",
   "package.json",
