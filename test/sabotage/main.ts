@@ -40,7 +40,7 @@ const missed: string[] = [];
 const needed = [...new Set(chosen.flatMap(({ caughtBy }) => caughtBy))];
 await inParallel(needed, async (folder, suite) => {
   const verdict = await runSuite(folder, suite);
-  if (verdict !== "green") missed.push(`the unbroken tree: "${suite}" is ${verdict}`);
+  if (verdict !== "green") missed.push(`the unbroken tree: "${suite}" is ${verdict}${describeFailures(folder)}`);
   say(verdict === "green" ? "✓" : "✗", `unbroken: ${suite} is ${verdict}`);
 });
 if (missed.length === 0) {
@@ -88,11 +88,13 @@ async function inParallel<T>(items: readonly T[], work: (folder: string, item: T
   );
 }
 
+const REPORT = "sabotage-report.json";
+
 type Verdict = "green" | "red" | "broken beyond testing";
 
 /** Red means that tests ran and some failed; a tree that does not even load proves nothing. */
 async function runSuite(folder: string, suite: SuiteName): Promise<Verdict> {
-  const report = join(folder, "sabotage-report.json");
+  const report = join(folder, REPORT);
   rmSync(report, { force: true });
   const args = ["run", "--reporter=json", `--outputFile=${report}`, "--bail=1", ...SUITES[suite]];
   const child = spawn(join(ROOT, "node_modules", ".bin", "vitest"), args, {
@@ -108,10 +110,26 @@ async function runSuite(folder: string, suite: SuiteName): Promise<Verdict> {
   return numFailedTests > 0 ? "red" : "broken beyond testing";
 }
 
-function readReport(path: string): { numFailedTests: number } {
+/** As vitest writes it. */
+interface Report {
+  readonly numFailedTests: number;
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly fullName: string; readonly failureMessages: readonly string[] }[];
+  }[];
+}
+
+/** A suite that is red where nothing is broken must say why: the copy is gone afterwards. */
+function describeFailures(folder: string): string {
+  const results = readReport(join(folder, REPORT)).testResults.flatMap(({ assertionResults }) => assertionResults);
+  return results
+    .flatMap(({ fullName, failureMessages }) => failureMessages.map((message) => `\n    ${fullName}: ${message}`))
+    .join("");
+}
+
+function readReport(path: string): Report {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as { numFailedTests: number };
+    return JSON.parse(readFileSync(path, "utf8")) as Report;
   } catch {
-    return { numFailedTests: 0 };
+    return { numFailedTests: 0, testResults: [] };
   }
 }
