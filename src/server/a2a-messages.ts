@@ -2,7 +2,7 @@
 import { PushNotificationNotSupportedError } from "@a2a-js/sdk/errors";
 import type { ServerConfig } from "../config/config.ts";
 import { decodeMessage } from "../dialects/registry.ts";
-import { type NamedAnswer, resolveAnswers } from "../dialects/resolve-answers.ts";
+import { type Mount, type NamedAnswer, resolveAnswers } from "../dialects/resolve-answers.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import type { Outcome, Runtime } from "../runtime/runtime.ts";
@@ -52,7 +52,16 @@ export interface Received {
   readonly counted: boolean;
 }
 
-export async function receiveMessage(parts: MessageParts, sender: Sender, request: SendRequest): Promise<Received> {
+/**
+ * On `/v1/agents` an answer without an id is for the lowest open request, and of a task that is over its end is told
+ * instead of an error.
+ */
+export async function receiveMessage(
+  parts: MessageParts,
+  sender: Sender,
+  request: SendRequest,
+  mount: Mount,
+): Promise<Received> {
   const { caller } = sender;
   const { taskId, contextId } = request.message;
   // Whoever may neither start nor decide learns nothing of what there is.
@@ -68,28 +77,28 @@ export async function receiveMessage(parts: MessageParts, sender: Sender, reques
   if (contextId !== undefined && contextId !== task.contextId) {
     throw invalid("/message/contextId", "is not the context of this task");
   }
-  const read = decodeMessage(message, task, "a2a");
+  const read = decodeMessage(message, task, mount);
   if (read.type === "malformed") throw invalid(`/message${read.pointer}`, read.detail);
   if (read.type === "chat") {
     if (!caller.scopes.has("task:submit")) throw scopeMissing("task:submit");
-    return settle(await parts.runtime.receive(key, message, caller.principal));
+    return settle(parts, mount, key, await parts.runtime.receive(key, message, caller.principal));
   }
   if (!caller.scopes.has("decide")) throw scopeMissing("decide");
   // Before it is asked what it means: by now an answer without an id would mean something else.
   const repeated = await parts.runtime.findRepeated(key, message, caller.principal);
-  if (repeated) return settle(repeated);
+  if (repeated) return settle(parts, mount, key, repeated);
   const { principal } = caller;
   const withoutId = parts.server.answersWithoutId;
-  const resolved = resolveAnswers(read.answers, task, { principal, mount: "a2a", withoutId });
+  const resolved = resolveAnswers(read.answers, task, { principal, mount, withoutId });
   if (!resolved.ok) throw invalid(`/message${resolved.pointer}`, resolved.detail);
-  const unplaced = resolved.ambiguous && tellAmbiguous(resolved.ambiguous);
+  const unplaced = resolved.ambiguous ? tellAmbiguous(resolved.ambiguous) : [];
   for (const choice of resolved.choices) checkAnswer(parts, task, choice, caller);
   if (resolved.choices.length === 0) {
-    if (task.end) throw refusalError({ code: "task-over", state: task.end.state, message: task.end.message });
-    return { task, refused: unplaced ?? [], counted: false };
+    if (mount === "v1" || !task.end) return { task, refused: unplaced, counted: false };
+    throw refusalError({ code: "task-over", state: task.end.state, message: task.end.message });
   }
   const outcome = await parts.runtime.answer(key, message, resolved.choices, principal);
-  return settleAnswers(parts.runtime, key, outcome, unplaced ?? []);
+  return settle(parts, mount, key, outcome, unplaced);
 }
 
 /** The task, if it is this agent's and this tenant's; else it does not exist. */
@@ -111,32 +120,31 @@ async function submit(
   if (isAnswer) throw invalid("/message/taskId", "an answer needs the id of its task");
   const { principal } = caller;
   const order = { tenant: principal.tenant, agent, principal, message, headers, ...defined({ contextId }) };
-  return settle(await runtime.submit(order));
+  const outcome = await runtime.submit(order);
+  if (!outcome.ok) throw refusalError(outcome.refusal);
+  return { task: outcome.task, refused: [], counted: true };
 }
 
 function isRequestId(id: unknown): boolean {
   return typeof id === "string" && parseRequestId(id) !== undefined;
 }
 
-function settle(outcome: Outcome): Received {
-  if (!outcome.ok) throw refusalError(outcome.refusal);
-  return { task: outcome.task, refused: [], counted: true };
-}
-
 /** Rule 7: what lost is told in the task as it is now; of a task that is over, as an error. */
-async function settleAnswers(
-  runtime: Runtime,
+async function settle(
+  { runtime }: MessageParts,
+  mount: Mount,
   key: TaskKey,
   outcome: Outcome,
-  unplaced: readonly JsonObject[],
+  unplaced: readonly JsonObject[] = [],
 ): Promise<Received> {
   const { lost = [] } = outcome;
   const refused = [...lost.map(tellLost), ...unplaced];
   if (outcome.ok) return { task: outcome.task, refused, counted: true };
-  if (lost.length === 0) throw refusalError(outcome.refusal);
+  const isToldAsTask = lost.length > 0 || (mount === "v1" && outcome.refusal.code === "task-over");
+  if (!isToldAsTask) throw refusalError(outcome.refusal);
   const { task } = await runtime.load(key);
   if (!task) throw taskNotFound();
-  if (!task.end) return { task, refused, counted: false };
+  if (mount === "v1" || !task.end) return { task, refused, counted: false };
   const told = Object.entries(refused[0] ?? {}).map(([name, value]) => [name, String(value)]);
   throw unsupported(`The task is ${task.end.state}: ${task.end.message}`, Object.fromEntries(told));
 }

@@ -55,7 +55,7 @@ export class A2ATasks {
 
   /** Until the task rests, unless the client would not wait. */
   async send(call: A2ACall, request: SendRequest): Promise<WireTask> {
-    const { task, refused, counted } = await receiveMessage(this.#parts, call, request);
+    const { task, refused, counted } = await receiveMessage(this.#parts, call, request, "a2a");
     const { returnImmediately = false, historyLength } = request.configuration ?? {};
     if (counted && !returnImmediately) await this.#wait(task, call.signal, isResting);
     return this.#show(task.key, call, { historyLength, ...refusedMetadata(refused) });
@@ -63,7 +63,7 @@ export class A2ATasks {
 
   /** Ends where the task rests. */
   async stream(call: A2ACall, request: SendRequest): Promise<TaskStream> {
-    const { task, refused } = await receiveMessage(this.#parts, call, request);
+    const { task, refused } = await receiveMessage(this.#parts, call, request, "a2a");
     const { historyLength } = request.configuration ?? {};
     const options = { historyLength, ...refusedMetadata(refused) };
     return {

@@ -3,8 +3,8 @@ import { TaskNotCancelableError, UnsupportedOperationError } from "@a2a-js/sdk/e
 import type { Frame, WireTask } from "../a2a/wire.ts";
 import type { JsonObject } from "../task/json.ts";
 import type { MessageParts } from "./a2a-messages.ts";
+import { receiveMessage } from "./a2a-messages.ts";
 import type { A2ACall, A2ATasks, TaskStream } from "./a2a-tasks.ts";
-import { receiveV1 } from "./v1-messages.ts";
 import type { V1Send } from "./v1-shapes.ts";
 
 /** How long a client that would not wait is kept, so that it usually gets the pause at once. */
@@ -19,7 +19,7 @@ export interface V1TasksParts {
 export type Frames = (signal: AbortSignal) => AsyncGenerator<Pick<Frame, "id" | "update">, void, void>;
 
 export async function sendV1(parts: V1TasksParts, call: A2ACall, { request, blocking }: V1Send): Promise<WireTask> {
-  const { task, refused, counted } = await receiveV1(parts.messages, call, request);
+  const { task, refused, counted } = await receiveMessage(parts.messages, call, request, "v1");
   const { id } = task.key;
   if (counted) await waitForRest(parts, call, id, blocking);
   return withRefused(await showV1(parts, reading(call), id, request.configuration?.historyLength), refused);
@@ -27,7 +27,7 @@ export async function sendV1(parts: V1TasksParts, call: A2ACall, { request, bloc
 
 /** Ends where the task rests. */
 export async function streamV1(parts: V1TasksParts, call: A2ACall, { request }: V1Send): Promise<Frames> {
-  const { task, refused } = await receiveV1(parts.messages, call, request);
+  const { task, refused } = await receiveMessage(parts.messages, call, request, "v1");
   const stream = await openStream(parts, reading(call), task.key.id);
   return async function* (signal) {
     for await (const { id, update, rests } of stream(signal)) {
