@@ -3,6 +3,7 @@ export { HoldpointError, isFault } from "./errors.ts";
 export { type Clock, systemClock } from "./ports/clock.ts";
 export { type Ids, systemIds } from "./ports/ids.ts";
 export { type Agent, type Agents, DURABLE, type Reply } from "./runtime/agent.ts";
+export type { Answer } from "./runtime/answers.ts";
 export { type CodeAgentParts, createCodeAgent } from "./runtime/code-agent.ts";
 export {
   type AgentContext,
@@ -16,7 +17,7 @@ export {
   ToolFailed,
 } from "./runtime/define-agent.ts";
 export { type HoldpointNode, startNode } from "./runtime/node.ts";
-export type { Answer, Outcome, Runtime } from "./runtime/runtime.ts";
+export type { Outcome, Runtime } from "./runtime/runtime.ts";
 export type { Waker } from "./runtime/waker.ts";
 export { PostgresStore } from "./store/postgres.ts";
 export { PostgresHints } from "./store/postgres-hints.ts";

@@ -17,6 +17,7 @@ import { createScriptedTool } from "../testing/scripted-agent.ts";
 import { CallRefused, type Tool } from "../tools/tool.ts";
 import { createToolbox } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
+import type { Answer } from "./answers.ts";
 import { createCodeAgent } from "./code-agent.ts";
 import { KEYS_MAX } from "./code-run.ts";
 import {
@@ -29,7 +30,7 @@ import {
   ToolFailed,
 } from "./define-agent.ts";
 import { type HoldpointNode, startNode } from "./node.ts";
-import { type Answer, Runtime } from "./runtime.ts";
+import { Runtime } from "./runtime.ts";
 
 const TENANT = "default";
 const client: Principal = { name: "client", issuer: "test", tenant: TENANT, via: "test" };

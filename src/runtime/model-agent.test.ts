@@ -11,10 +11,11 @@ import { createScriptedTool } from "../testing/scripted-agent.ts";
 import { CallRefused, type Finished, type Tool } from "../tools/tool.ts";
 import { createToolbox } from "../tools/toolbox.ts";
 import { type Agent, DURABLE } from "./agent.ts";
+import type { Answer } from "./answers.ts";
 import { RESULT_CHARS_MAX } from "./conversation.ts";
 import { createModelAgent } from "./model-agent.ts";
 import { type HoldpointNode, startNode } from "./node.ts";
-import type { Answer, Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import { SESSION_CHARS_MAX } from "./session.ts";
 
 const TENANT = "default";

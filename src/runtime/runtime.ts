@@ -9,19 +9,15 @@ import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
 import { messageKey, type Store, toEntries } from "../store/store.ts";
 import type { Choice, Command, Refusal } from "../task/command.ts";
-import { callDigest } from "../task/digest.ts";
 import { type Message, nameOf, type TaskEvent, type TaskKey } from "../task/event.ts";
-import { canonicalJson, findJsonProblem, type JsonObject } from "../task/json.ts";
+import { canonicalJson } from "../task/json.ts";
 import { advanceLog, replay } from "../task/log.ts";
-import { type Principal, parseRequestId, type Request, type ToolFacts } from "../task/request.ts";
+import { type Principal, parseRequestId } from "../task/request.ts";
 import { rowsOf } from "../task/rows.ts";
 import { findRequest, type RequestRecord, type Task } from "../task/task.ts";
 import type { Lost } from "../task/verdict.ts";
-import type { Tool } from "../tools/tool.ts";
-import { type Agents, findTool } from "./agent.ts";
-import { draftApproval } from "./drafts.ts";
-import { bringBack, putArgsAside } from "./long-arguments.ts";
-import { findValueProblem } from "./values.ts";
+import type { Agents } from "./agent.ts";
+import { type Answer, findChange, toChoice } from "./answers.ts";
 
 /** Each conflict means that somebody else got on; this many in a row means that something is broken. */
 const CONFLICTS_MAX = 200;
@@ -36,9 +32,6 @@ export type Outcome =
       readonly lost?: readonly Lost[];
     }
   | { readonly ok: false; readonly refusal: Refusal; readonly lost?: readonly Lost[] };
-
-/** What a person sends to a request, before the tool has said what edited arguments would do. */
-export type Answer = Omit<Choice, "requestId" | "edited"> & { readonly editedArgs?: JsonObject };
 
 /** The task cannot go on before then, and that is nobody's failure. */
 export class RetryLater extends Error {
@@ -182,7 +175,7 @@ export class Runtime {
     if (!task || !record) return unknown;
     const unable = await this.#askAgainIfChanged(task, record, answer);
     if (unable) return unable;
-    const choice = await this.#toChoice(task, record, answer);
+    const choice = await toChoice(this, task, record, answer);
     if ("refusal" in choice) return choice;
     return this.#execute(key, [{ type: "choose", choice, principal }], undefined, loaded);
   }
@@ -204,7 +197,7 @@ export class Runtime {
     for (const { requestId, ...answer } of answers) {
       const record = findRequest(task, requestId);
       if (!record) return { ok: false, refusal: { code: "request-unknown", requestId } };
-      const choice = await this.#toChoice(task, record, answer);
+      const choice = await toChoice(this, task, record, answer);
       if ("refusal" in choice) return choice;
       choices.push(choice);
     }
@@ -283,46 +276,11 @@ export class Runtime {
     return undefined;
   }
 
-  /**
-   * Whoever says no says no to whatever it is; only an approval must fit what would run. Answers why the request cannot
-   * be judged, if its tool cannot say what it would do.
-   */
   async #askAgainIfChanged(task: Task, record: RequestRecord, answer: Answer): Promise<Outcome | undefined> {
-    const { request } = record;
-    if (request.kind !== "approval" || answer.choice !== "approve" || record.decision) return undefined;
-    const tool = findTool(this.agents, task, request.tool);
-    // A tool that is gone refuses its calls when the task goes on.
-    if (!tool) return undefined;
-    const facts = await prepare(tool, await bringBack(this.store, task.key, tool, request.args));
-    if (typeof facts === "string") return invalid(request, "", facts);
-    const scope = { key: task.key, epoch: this.store.epoch };
-    if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return undefined;
-    const draft = draftApproval(tool, request, facts);
-    const replaces = { requestId: request.id, state: "open" } as const;
-    await this.execute(task.key, [{ type: "ask-again", callId: request.callId, draft, replaces }]);
+    const change = await findChange(this, task, record, answer);
+    if (change && "refusal" in change) return change;
+    if (change) await this.execute(task.key, [change]);
     return undefined;
-  }
-
-  async #toChoice(task: Task, { request, decision }: RequestRecord, answer: Answer) {
-    // What is decided speaks for itself.
-    const schema = request.kind === "input" && !decision ? request.schema : undefined;
-    const unfit = schema && answer.values && findValueProblem(schema, answer.values);
-    if (unfit) return invalid(request, unfit.pointer, unfit.text);
-    const edited = await this.#prepareEdit(task, request, answer);
-    if (edited && "refusal" in edited) return edited;
-    const { editedArgs: _args, ...rest } = answer;
-    return { requestId: request.id, ...rest, ...(edited ? { edited } : {}) } satisfies Choice;
-  }
-
-  async #prepareEdit(task: Task, request: Request, { editedArgs }: Answer) {
-    if (editedArgs === undefined) return undefined;
-    const tool = request.kind === "approval" ? findTool(this.agents, task, request.tool) : undefined;
-    if (!tool) return invalid(request, "/editedArgs", "there is no tool whose arguments could be changed");
-    const { args, blobs } = putArgsAside(tool, editedArgs);
-    const problem = findJsonProblem(args);
-    if (problem) return invalid(request, `/editedArgs${problem.pointer}`, problem.text);
-    const facts = await prepare(tool, editedArgs);
-    return typeof facts === "string" ? invalid(request, "/editedArgs", facts) : { args, facts, blobs };
   }
 
   async #load(key: TaskKey): Promise<Loaded> {
@@ -351,18 +309,5 @@ function rememberNewest<T>(map: Map<string, T>, name: string, value: T): void {
   for (const oldest of map.keys()) {
     map.delete(oldest);
     break;
-  }
-}
-
-function invalid({ id }: Request, pointer: string, detail: string) {
-  return { ok: false as const, refusal: { code: "choice-invalid" as const, requestId: id, pointer, detail } };
-}
-
-/** What the tool would do, or why it cannot say. */
-async function prepare(tool: Tool, args: JsonObject): Promise<ToolFacts | string> {
-  try {
-    return await tool.prepare(args);
-  } catch (error) {
-    return `${tool.name} cannot say what it would do: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

@@ -1,6 +1,7 @@
 /** `/api/requests`: what waits for a person, and the one decision for each. The rules stand in `task/`. */
 import { Hono } from "hono";
-import type { Answer, Runtime } from "../runtime/runtime.ts";
+import type { Answer } from "../runtime/answers.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { RequestQuery } from "../store/store.ts";
 import { projectRequest } from "../task/request-view.ts";
 import type { Task } from "../task/task.ts";

@@ -1,5 +1,5 @@
 /** `server.auth.self_approval: deny`: whoever asked for it may not allow it. */
-import type { Answer } from "../runtime/runtime.ts";
+import type { Answer } from "../runtime/answers.ts";
 import type { Principal } from "../task/request.ts";
 import type { Task } from "../task/task.ts";
 

@@ -1,6 +1,6 @@
 /** The story of the documented configuration: what its model wants, from the conversation alone, and what a person says. */
 import { readFileSync } from "node:fs";
-import type { Answer } from "../../src/runtime/runtime.ts";
+import type { Answer } from "../../src/runtime/answers.ts";
 import { IN_DOUBT_ANSWERS, parseRequestId, type Request } from "../../src/task/request.ts";
 import type { History } from "../../src/testing/checker.ts";
 import type { OpenAiReply, RecordedRequest } from "../openai/server.ts";

@@ -5,8 +5,8 @@
 import { systemClock } from "../../src/ports/clock.ts";
 import { systemIds } from "../../src/ports/ids.ts";
 import type { Agent } from "../../src/runtime/agent.ts";
+import type { Answer } from "../../src/runtime/answers.ts";
 import { type HoldpointNode, startNode } from "../../src/runtime/node.ts";
-import type { Answer } from "../../src/runtime/runtime.ts";
 import { PostgresStore } from "../../src/store/postgres.ts";
 import type { Outcome } from "../../src/task/request.ts";
 import type { Tool } from "../../src/tools/tool.ts";

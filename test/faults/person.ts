@@ -1,6 +1,8 @@
 /** Whoever sends the tasks of a story and answers what they ask, in whichever process is alive. */
+
+import type { Answer } from "../../src/runtime/answers.ts";
 import type { HoldpointNode } from "../../src/runtime/node.ts";
-import type { Answer, Runtime } from "../../src/runtime/runtime.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
 import type { Message } from "../../src/task/event.ts";
 import type { Request } from "../../src/task/request.ts";
 import { findRequest, isOver, type Task } from "../../src/task/task.ts";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Agent, Reply } from "../../src/runtime/agent.ts";
-import type { Answer } from "../../src/runtime/runtime.ts";
+import type { Answer } from "../../src/runtime/answers.ts";
 import type { Json, JsonObject } from "../../src/task/json.ts";
 import {
   IN_DOUBT_ANSWERS,

@@ -341,7 +341,7 @@ export const AGENT_BREAKS: readonly Break[] = [
   },
   {
     name: "runtime: answers that do not fit their schema",
-    file: "src/runtime/runtime.ts",
+    file: "src/runtime/answers.ts",
     find: "if (unfit) return invalid(request, unfit.pointer, unfit.text);",
     replace: "",
     caughtBy: ["api"],

@@ -418,7 +418,7 @@ const GATE_BREAKS: readonly Break[] = [
   },
   {
     name: "runtime: a changed plan is not asked about again",
-    file: "src/runtime/runtime.ts",
+    file: "src/runtime/answers.ts",
     find: "if (callDigest(scope, request.id, request.tool, request.args, facts) === request.digest) return undefined;",
     replace: "if (scope.epoch !== undefined) return undefined;",
     caughtBy: ["runtime"],

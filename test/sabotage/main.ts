@@ -25,6 +25,7 @@ const COPIED = [
   "biome.json",
 ];
 const SUITE_TIMEOUT_MS = 240_000;
+const REPORT = "sabotage-report.json";
 
 const USAGE = 'npm run sabotage -- [--only "part of a name"] [--from "part of a name"]';
 const { values } = readFlags(USAGE, {
@@ -87,8 +88,6 @@ async function inParallel<T>(items: readonly T[], work: (folder: string, item: T
     }),
   );
 }
-
-const REPORT = "sabotage-report.json";
 
 type Verdict = "green" | "red" | "broken beyond testing";
 

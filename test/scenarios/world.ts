@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
-import type { Answer } from "../../src/runtime/runtime.ts";
+import type { Answer } from "../../src/runtime/answers.ts";
 import { type Holdpoint, openHoldpoint } from "../../src/server/compose.ts";
 import type { Principal } from "../../src/task/request.ts";
 import { isOver, openRequests, type Task } from "../../src/task/task.ts";
